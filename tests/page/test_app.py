@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -87,6 +88,23 @@ def test_a_cut_in_the_middle_leaves_two_lines(page: Page) -> None:
     assert len(cut["published"]) == 2
 
 
+def test_a_circle_is_where_a_stranger_would_look(page: Page) -> None:
+    """Computed from what is released alone, never from the truth; its radius is the report's."""
+    shown = page.post("/api/plan", {**QUICK, "parts": [["start+0s"]]})
+    (circle,), (secret,) = shown["circles"], shown["report"]["secrets"]
+    assert circle["at"] == TRACE.positions[0].tolist()
+    assert circle["radius_m"] == secret["circle_68_joint_m"] == secret["circle_68_m"]
+    first = np.array(shown["published"][0][0])
+    metres = 111_000 * np.array([1.0, np.cos(np.radians(48.137))])
+    away = np.hypot(*((np.array([circle["guess"], circle["at"]]) - first) * metres).T)
+    assert 0 < away[0] < 3 * circle["radius_m"], "near the edge of what is released"
+    assert np.hypot(*((np.array(circle["guess"]) - circle["at"]) * metres)) > 1.0
+    saved = page.post("/api/save", {"plan": shown["plan"], "again": False, "overwrite": False})
+    assert saved["circles"] == shown["circles"]
+    assert shown["verdict"].startswith("Save it first")
+    assert saved["verdict"].startswith("Share it")
+
+
 def test_noise_that_is_shown_is_not_what_is_saved(page: Page) -> None:
     asked = {**QUICK, "mechanism": "noise", "parts": [["start+0s"]]}
     shown = [page.post("/api/plan", asked) for _ in range(2)]
@@ -111,7 +129,8 @@ def test_noise_is_shown_at_once_and_saved_as_it_is_designed(
     exact = page.post("/api/plan", asked)
     assert (look["plan"], look["report"]["mechanism"]["gap"]) == (None, None)
     assert look["report"]["worst"] == exact["report"]["worst"]
-    assert (look["circles"], look["promise"]) == (exact["circles"], exact["promise"])
+    radii = [[circle["radius_m"] for circle in shown["circles"]] for shown in (look, exact)]
+    assert (radii[0], look["promise"]) == (radii[1], exact["promise"])
     for name in ("rms_m", "largest_rms_m"):
         moved = [shown["report"]["mechanism"][name] for shown in (look, exact)]
         assert 1 < moved[0] / moved[1] < 1.3

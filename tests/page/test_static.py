@@ -57,7 +57,7 @@ def test_text_stands_out_in_light_and_in_dark() -> None:
                 assert contrast(theme[text], theme[ground]) >= 4.5, (text, ground)
         assert contrast(theme["on-accent"], theme["accent"]) >= 4.5
         assert contrast(theme["soft"], theme["map"]) >= 4.5
-        for mark in ("track", "protected", "no-idea", "knows"):
+        for mark in ("track", "protected", "guess"):
             assert contrast(theme[mark], theme["map"]) >= 3, mark
 
 

@@ -26,7 +26,7 @@ from trailveil.traces.formats.table import format_of
 from trailveil.traces.loading import cleaned
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.stated_times import zone_of
-from trailveil.traces.stops import stays
+from trailveil.traces.stops import LASTS, WITHIN, stays
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 DRAWN = 4000
@@ -239,10 +239,7 @@ def _offered(source: Opened) -> list[dict[str, Any]]:
     """Both ends, which are chosen at first, and the stays that are found in between."""
     trace = source.trace
     ends = list(source.ends)
-    stops = [Stretch("a stop", *stay, by_place=True) for stay in stays(trace)]
-    between = [
-        stop for stop in stops if not any(stop.begin <= e.end and e.begin <= stop.end for e in ends)
-    ]
+    between = _stops(source)
     offered = sorted([*ends, *between], key=lambda part: part.begin)
     return [
         {
@@ -254,6 +251,25 @@ def _offered(source: Opened) -> list[dict[str, Any]]:
             "chosen": part in ends,
         }
         for part in offered
+    ]
+
+
+def _stops(source: Opened) -> list[Stretch]:
+    """The stops at no end, from when to when `protect --stops auto` hides them."""
+    trace = source.trace
+    apart = [
+        stay
+        for stay in stays(trace)
+        if not any(stay[0] <= end.end and end.begin <= stay[1] for end in source.ends)
+    ]
+    if not apart:
+        return []
+    known = [interval for visit in source.visits for interval in visit.intervals]
+    whole = Chosen(stops=(WITHIN, LASTS), ends=False).stretches(trace, known)
+    return [
+        replace(part, label="a stop")
+        for part in whole
+        if any(part.begin <= begin and end <= part.end for begin, end in apart)
     ]
 
 

@@ -15,6 +15,7 @@ from trailveil.gp.randomness import SEED_BYTES
 from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.page.wording import on_the_page
+from trailveil.plots.drawing import to_degrees
 from trailveil.release.cutting import withheld
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.drawing import draw
@@ -23,9 +24,11 @@ from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect
 from trailveil.release.request import Request
 from trailveil.report.audit import utility_record, utility_text
+from trailveil.report.guesses import guesses
 from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import promise, text
+from trailveil.report.verdict import verdict
 from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
 
@@ -60,6 +63,8 @@ class Planner:
             instead=other_prices(planned, self._cache) if name else (),
         )
         del report["designs"]  # long, and not shown
+        # Noise of another draw than what is saved: else one could choose by the noise.
+        example = draw(planned, token_bytes(SEED_BYTES))[0]
         # What the command line says of stops stands on the page as boxes.
         words = [on_the_page(words) for words in report["heed"] if "--stops" not in words]
         shown = {
@@ -69,9 +74,9 @@ class Planner:
             "command": shlex.join(arguments(source, asked)),
             "promise": promise(report).items[0].words,
             "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
-            "circles": _circles(planned, report),
-            # Noise of another draw than what is saved: else one could choose by the noise.
-            "published": runs(planned, draw(planned, token_bytes(SEED_BYTES))[0]),
+            "circles": _circles(planned, report, example),
+            "published": runs(planned, example),
+            "verdict": on_the_page(verdict(report)),
         }
         if name is None:
             report["mechanism"]["gap"] = None
@@ -113,7 +118,9 @@ class Planner:
             "report": report,
             "words": words,
             "utility": utility,
+            "circles": _circles(planned, report, receipt.drawn),
             "published": runs(planned, receipt.released),
+            "verdict": on_the_page(verdict(report)),
         }
 
     def released(self) -> bytes:
@@ -171,19 +178,22 @@ def runs(plan: Plan, released: Trace) -> list[list[list[float]]]:
     return [released.positions[part].tolist() for part in lines]
 
 
-def _circles(plan: Plan, report: ReleaseReport) -> list[dict[str, Any]]:
-    """Of each part, what is left to a stranger, and to the adversary who knows most.
+def _circles(plan: Plan, report: ReleaseReport, drawn: Trace) -> list[dict[str, Any]]:
+    """Of each hidden part where it is, where a stranger would look, and within how many metres.
 
-    Radii are those of the report. Centres are the truth: nobody else ever sees this.
+    drawn: what is released, at its recorded times: a stranger has nothing else. Radii are those of
+    the report.
     """
-    circles = []
-    for finding, secret in zip(plan.findings, report["secrets"], strict=True):
-        radii = [exposure["circle_68_m"] for exposure in secret["exposures"]]
-        circles.append(
-            {
-                "at": middle_of(plan.trace, finding.stretch),
-                "no_idea_m": secret["circle_68_m"],
-                "knows_most_m": min(filter(None, radii), default=None),
-            }
+    guessed = {guess.number: guess.place for guess in guesses(plan, drawn)}
+    return [
+        {
+            "at": middle_of(plan.trace, finding.stretch),
+            "guess": to_degrees(plan.frame, *guessed[number]).tolist()
+            if number in guessed
+            else None,
+            "radius_m": secret["circle_68_joint_m"],
+        }
+        for number, (finding, secret) in enumerate(
+            zip(plan.findings, report["secrets"], strict=True), start=1
         )
-    return circles
+    ]

@@ -3,6 +3,7 @@
 /* global L */
 const STEPS = [60, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001];
 const APART = 95; // pixels between lines, at least
+const NEAR = 100; // metres around a hidden part that are shown with it, at least
 
 /** Draw a recording; tapped(index) is told the point of the track nearest to a tap. */
 export function drawing(element, recording, tapped) {
@@ -30,10 +31,16 @@ export function drawing(element, recording, tapped) {
   const stops = L.layerGroup().addTo(map);
   const whole = L.latLngBounds(points).pad(0.15);
   map.fitBounds(whole, { maxZoom: 17, animate: false });
-  let [seen, leaves] = [whole, whole];
+  let [seen, leaves, places, shown] = [whole, whole, [], -1]; // shown: of the places, or the whole
+  const fit = (bounds) => {
+    seen = bounds;
+    map.fitBounds(bounds, { maxZoom: 17, animate: false });
+  };
   map.on("moveend", () => graticule(map, grid));
-  map.on("resize", () => map.fitBounds(seen, { maxZoom: 17, animate: false }));
+  map.on("resize", () => fit(seen));
   graticule(map, grid);
+  const extent = () =>
+    places[shown] ?? places.reduce((bounds, one) => bounds.extend(one), L.latLngBounds(points).pad(0.15).extend(leaves));
 
   return {
     /** Mark where parts that may be chosen are, and the track of those that are. */
@@ -57,25 +64,31 @@ export function drawing(element, recording, tapped) {
         else L.circleMarker(points[0], { className: "published", radius: 2, interactive: false }).addTo(published);
       }
     },
-    /** Circles of what is left, in metres, around each part. */
+    /** Circles where a stranger would look for each hidden part, in metres. */
     circles(found) {
       circles.clearLayers();
-      let bounds = L.latLngBounds(whole.getSouthWest(), whole.getNorthEast()).extend(leaves);
-      for (const one of found) {
-        const options = { interactive: false, weight: 2 };
-        if (one.no_idea_m) {
-          const size = L.circle(one.at, { ...options, radius: one.no_idea_m, className: "no-idea-circle" });
-          size.addTo(circles);
-          bounds = L.latLngBounds(bounds).extend(size.getBounds());
-        }
-        if (one.knows_most_m) {
-          L.circle(one.at, { ...options, radius: one.knows_most_m, className: "knows-circle" }).addTo(circles);
-        }
-      }
-      seen = bounds;
-      if (found.length && !map.getBounds().contains(bounds)) {
-        map.fitBounds(bounds, { maxZoom: 17, animate: false });
-      }
+      places = found.map((one) => {
+        const bounds = L.latLng(one.at).toBounds(2 * NEAR);
+        if (!one.guess || !one.radius_m) return bounds;
+        const options = { className: "guess-circle", interactive: false, weight: 2 };
+        const size = L.circle(one.guess, { ...options, radius: one.radius_m }).addTo(circles);
+        L.circleMarker(one.guess, { ...options, className: "guess", radius: 3 }).addTo(circles);
+        return bounds.extend(size.getBounds());
+      });
+      shown = shown < places.length ? shown : -1;
+      const bounds = extent();
+      if (found.length && !map.getBounds().contains(bounds)) fit(bounds);
+      else seen = bounds;
+    },
+    /** Go to the next hidden part, and after the last to the whole track; of how many it is which. */
+    next() {
+      shown = shown + 1 < places.length ? shown + 1 : -1;
+      fit(extent());
+      return this.place();
+    },
+    /** Which hidden part is shown, from 0, and of how many; -1 for the whole track. */
+    place() {
+      return [shown, places.length];
     },
     /** Mark the part that is about to be added. */
     pick(first, last) {

@@ -42,6 +42,7 @@ async function start() {
   $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : untapped()));
   for (const id of ["add", "take"]) $(id).addEventListener("click", add);
   for (const id of ["replace", "again", "overwrite"]) $(id).addEventListener("change", commandLine);
+  $("next").addEventListener("click", () => named(state.map.next()));
   $("save").addEventListener("click", save);
   $("done").addEventListener("click", done);
   untapped();
@@ -223,19 +224,15 @@ function wanted() {
 // latest: whether nothing was changed since. Without a plan to save, noise is more than it will be.
 function planned(found, latest) {
   const { mechanism } = found.report;
-  const least = (name) => {
-    if (!found.circles.length) return "see the report"; // of places with names alone
-    // Both ends may be one place: together they tell more than each.
-    const whole = found.report.worst.circle_68_m ?? Infinity;
-    return within(Math.min(whole, ...found.circles.map((one) => one[name] ?? Infinity)));
-  };
+  const [stranger, informed] = circles(found.report);
   const most = found.plan ? "" : "at most ";
   $("refused").textContent = "";
   $("rms").textContent = most + metres(mechanism.rms_m);
   $("most").textContent = most + metres(mechanism.largest_rms_m);
   $("withheld").textContent = `${share(mechanism)}, ${found.minutes_withheld.toFixed(1)} min`;
-  $("no-idea").textContent = least("no_idea_m");
-  $("knows").textContent = least("knows_most_m");
+  $("no-idea").textContent = stranger;
+  $("knows").textContent = informed;
+  $("knows-row").hidden = informed === stranger;
   $("promise").textContent = found.promise;
   $("adversaries").replaceChildren(...found.report.adversaries.map(listed));
   state.command = found.command;
@@ -244,7 +241,8 @@ function planned(found, latest) {
   $("numbers").hidden = $("more").hidden = false;
   for (const one of document.querySelectorAll(".moved")) one.hidden = !mechanism.largest_rms_m;
   state.map.published(found.published);
-  state.map.circles(found.circles);
+  circled(found.circles);
+  $("verdict").textContent = found.plan ? found.verdict : "";
   if (!latest) return;
   $("numbers").classList.remove("old");
   $("status").textContent = mechanism.largest_rms_m
@@ -256,6 +254,26 @@ function planned(found, latest) {
   confirmations(found.before, found.exists);
   $("save").disabled = false;
   $("heed").replaceChildren(...found.heed.map(listed));
+}
+
+// What a stranger is left with, and the best-informed person, of the place that is hidden least.
+// Both ends may be one place: of that, all cuts tell together.
+function circles({ worst, secrets }) {
+  if (!secrets.length) return ["see the report", "see the report"]; // of places with names alone
+  const least = (values) => Math.min(...values.map((value) => value ?? Infinity));
+  const stranger = least([worst.circle_68_m, ...secrets.map((one) => one.circle_68_joint_m)]);
+  const facing = secrets.flatMap((one) => one.exposures.map((exposure) => exposure.circle_68_m));
+  return [within(stranger), within(least([stranger, ...facing]))];
+}
+
+function circled(found) {
+  state.map.circles(found);
+  named(state.map.place());
+}
+
+function named([shown, count]) {
+  $("next").hidden = count === 0;
+  $("next").textContent = shown + 1 < count ? `Zoom to hidden part ${shown + 2} of ${count}` : "Show the whole track";
 }
 
 function share(mechanism) {
@@ -275,8 +293,9 @@ function refused(line) {
   $("status").textContent = "";
   $("refused").textContent = line;
   $("numbers").hidden = $("more").hidden = true;
+  $("verdict").textContent = "";
   state.map.published([]);
-  state.map.circles([]);
+  circled([]);
 }
 
 // Saving
@@ -314,6 +333,8 @@ async function save() {
       $("fetched").hidden = false;
       $("download").download = found.saved;
       state.map.published(found.published);
+      circled(found.circles);
+      $("verdict").textContent = found.verdict;
       $("words").textContent = found.words;
       $("overwrite").checked = false;
     }
