@@ -84,6 +84,7 @@ def private(plan: Plan, name: str = "out.gpx") -> bytes:
 def test_pages_are_whole_and_ask_for_nothing(name: str) -> None:
     planned_release = planned(name)
     moved = 2 + (planned_release.mechanism.max_std > 0)  # the noise over time, where there is any
+    moved += len(set(re.findall(rb"Circle [P\d]+, nearer", private(planned_release))))
     for data, charts in ((public(planned_release), 2), (private(planned_release), moved)):
         content = read_page(data)
         assert len(content.charts) == charts
@@ -149,6 +150,20 @@ def test_both_ends_at_one_place_have_one_figure_wherever_it_stands() -> None:
         assert plain.count(f"circle of {shown}") >= 2
     assert shown in brief(report, "trailveil audit")
     assert other not in brief(report, "trailveil audit")
+
+
+def test_a_circle_that_is_small_on_the_map_is_drawn_nearer_with_what_is_hidden() -> None:
+    """On a map of its own, at a scale that shows it; the page for others has none."""
+    plan = protect(TRACE, Request((stretch(AT, AT), STAY), radius=5.0, floor=4.0))
+    report = record(plan, None, output="out.gpx")
+    data = private_page(report, plan, drawn(plan)[0])
+    maps = re.findall(r"<svg.*?</svg>", data.decode(), re.DOTALL)
+    nearer = [each for each in maps if "nearer</title>" in each]
+    assert [number for number in (1, 2) if f"Circle {number}, nearer" in data.decode()] == [1, 2]
+    scales = [re.search(r">(\d+) m<", each) for each in nearer]
+    assert all(scale and int(scale[1]) <= 50 for scale in scales)
+    assert b"nearer" not in public(plan)
+    assert b"nearer" not in private(planned("metres")), "there it is large"
 
 
 def tokens(data: bytes, take: Any) -> None:

@@ -71,7 +71,8 @@ class Shown:
     """What a map shows, in metres of one frame (n, 2).
 
     released: fixes by time. recorded: the true ones, or None. rings: circles with a place. size: of
-    a circle that stands beside the map, at its scale and at no place, or None.
+    a circle that stands beside the map, at its scale and at no place, or None. around: points
+    (k, 2) that the map is limited to, or None for all.
     """
 
     frame: Frame
@@ -79,6 +80,7 @@ class Shown:
     recorded: FloatArray | None = None
     rings: Sequence[Ring] = ()
     size: float | None = None
+    around: FloatArray | None = None
 
 
 def trace(before: Trace | None, after: Trace, *, ax: "Axes | None" = None) -> "Axes":
@@ -168,7 +170,7 @@ def _extent(shown: Shown) -> Extent:
         np.array([[ring.east, ring.north]]) + ring.radius * np.array([[-1.0], [1.0]])
         for ring in shown.rings
     ]
-    points = np.concatenate(corners)
+    points = np.concatenate(corners) if shown.around is None else shown.around
     low, high = points.min(axis=0), points.max(axis=0)
     middle, size = (low + high) / 2, np.maximum(high - low, _LEAST) * (1 + 2 * _MARGIN)
     width = max(float(size[0]), float(size[1]) / _TALL, 2.1 * (shown.size or 0.0))

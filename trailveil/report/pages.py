@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from trailveil.errors import said
+from trailveil.gp.gaussian import FloatArray
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
@@ -58,6 +59,8 @@ KEEP_IT = (
 
 # How many times as long as the track the radius of a circle beside it may be.
 _LARGEST = 2.0
+# A circle is drawn again, nearer, where the track is so many times as long as its radius; so many.
+_SMALL, _MOST_NEARER = 10.0, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,10 @@ def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
             _Row(f"P{number}", visited.place.name, guess, size)
             for guess in guesses_of_visits(plan, drawn, visited)
         ]
+    drawn_rows = [row for row in rows if row.radius is not None]
     rings = [
-        Ring(row.guess.place[0], row.guess.place[1], row.radius, row.label)
-        for row in rows
-        if row.radius is not None
+        Ring(row.guess.place[0], row.guess.place[1], row.radius or 0.0, row.label)
+        for row in drawn_rows
     ]
     recorded = metres(frame, plan.trace.positions)
     shown = Shown(frame, lines_of(frame, drawn), recorded, rings)
@@ -119,11 +122,41 @@ def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
         inline(map_figure(shown), "map", "The true and the released track", words), words
     )
     table = _where(frame, rows)
+    hidden = [_during(plan.trace, recorded, row.guess) for row in drawn_rows]
     track = Section(
-        "The true and the released track", pictures=[picture], tables=[table] if rows else []
+        "The true and the released track",
+        pictures=[picture, *_nearer(shown, hidden)],
+        tables=[table] if rows else [],
     )
     moved = [_noise(report, plan)] if plan.mechanism.max_std else []
     return _page(report, [track, *moved], KEEP_IT)
+
+
+def _during(trace: Trace, places: FloatArray, guess: Guess) -> FloatArray:
+    """Those of the places (n, 2) where somebody was while the part of a guess lasted."""
+    return places[(trace.times >= guess.begin) & (trace.times <= guess.end)]
+
+
+def _nearer(shown: Shown, hidden: Sequence[FloatArray]) -> list[Picture]:
+    """A map around each circle that is small on that of the whole.
+
+    hidden: of each circle the true places (k, 2), metres, which are on its map.
+    """
+    recorded = [] if shown.recorded is None else [shown.recorded]
+    longest = float(np.max(np.ptp(np.concatenate([*shown.released, *recorded]), axis=0)))
+    pictures = []
+    for number, (ring, places) in enumerate(
+        list(zip(shown.rings, hidden, strict=True))[:_MOST_NEARER]
+    ):
+        if _SMALL * ring.radius > longest:
+            continue
+        middle = np.array([[ring.east, ring.north]])
+        around = np.concatenate([middle - ring.radius, middle + ring.radius, places])
+        words = f"Nearer: circle {ring.name}, of {ring.radius:,.0f} m, and what is hidden."
+        figure = map_figure(replace(shown, around=around))
+        title = f"Circle {ring.name}, nearer"
+        pictures.append(Picture(inline(figure, f"nearer{'abcdefgh'[number]}", title, words), words))
+    return pictures
 
 
 def _page(report: ReleaseReport, drawn: Sequence[Section], lead: str) -> bytes:
