@@ -29,6 +29,7 @@ from trailveil.release.cutting import (
     reckoned_together,
     with_fields_left_out,
 )
+from trailveil.release.layers import Layer
 from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
@@ -81,7 +82,8 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
-    subject, key: whose it is and under which key, where stated.
+    subject, key: whose it is and under which key, where stated. version: its name among several of
+    the recording; layer: how its noise is drawn, where it is drawn from that of another version.
     """
 
     trace: Trace
@@ -96,6 +98,8 @@ class Plan:
     visited: tuple[Visited, ...] = ()
     subject: str | None = None
     key: bytes | None = None
+    version: str = ""
+    layer: Layer | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:
@@ -136,7 +140,8 @@ class Plan:
     @property
     def identity(self) -> tuple[bytes, ...]:
         """All that it depends on: see `identity`."""
-        return identity(self.trace, self.request, self.common)
+        alone = identity(self.trace, self.request, self.common)
+        return alone if self.layer is None else (*alone[:2], *self.layer.about)
 
     @property
     def grid(self) -> Grid:
@@ -275,7 +280,7 @@ def _designed(
     """The noise of each window."""
     from trailveil.designer.table import noise_of
 
-    return [noise_of(*asked, cache) for asked in _asked_of_noise(windows, request)]
+    return [noise_of(*asked, cache) for asked in asked_of_noise(windows, request)]
 
 
 def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:
@@ -286,11 +291,11 @@ def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bo
     from trailveil.designer.table import stored_noise
 
     windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
-    asked = _asked_of_noise(windows, request)
+    asked = asked_of_noise(windows, request)
     return all(stored_noise(*noise, cache) is not None for noise in asked)
 
 
-def _asked_of_noise(
+def asked_of_noise(
     windows: Sequence[Window], request: Request
 ) -> "Iterator[tuple[float, int, tuple[Knowledge, ...], float]]":
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
