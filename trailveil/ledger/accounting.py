@@ -15,7 +15,7 @@ a path, what other releases add; recordings of --everywhere, of which one visit 
 counted (two where they end where they began), and nothing of what is released beside them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,11 +26,14 @@ from trailveil.ledger.identity import content_in
 from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
+from trailveil.ledger.versions import Relatives, versions_in
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
+
+NO_VERSIONS = Relatives()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Account:
     worst, or of those of an overlapping release. one_place: if all parts without a name that are
     near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
     moments with it, or are of the same recording. before: the most of `known` of all before it.
+    finest: of versions, the name of the one that tells all that they tell together.
     """
 
     subject: str
@@ -52,6 +56,7 @@ class Account:
     overlapping: int
     fresh: float
     before: float
+    finest: str = ""
 
     @property
     def total(self) -> float:
@@ -74,13 +79,14 @@ def account(
     *,
     nearby: bool = True,
     prints: bytes = b"",
+    kin: Relatives = NO_VERSIONS,
 ) -> tuple[Account, tuple[Mark, ...]]:
     """What a release costs beside all in the book, and the marks that count it.
 
     overlapping: the numbers of releases that share time with it. The marks are those of `marks_of`,
     but for what these tell already, or tell besides. nearby: whether what releases at other times
     tell of its times is reckoned, which takes long; without, `times` and the total are without it.
-    prints: what the recording is recognised by.
+    prints: what the recording is recognised by. kin: which of the overlapping ones are versions.
     """
     request = plan.request
     alone = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
@@ -94,22 +100,28 @@ def account(
     cuts: list[StoredRelease] = []
     if request.method is Method.CUT and not plan.common:
         cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
-    nothing_new = is_in(plan, cuts) or any(
-        tells_nothing_new(book, number, plan) for number in overlapping
-    )
+    nothing_new = bool(kin.finer) or is_in(plan, cuts)
+    nothing_new |= any(tells_nothing_new(book, number, plan) for number in overlapping)
+    others = [number for number in overlapping if number not in kin.coarser]
     if cuts:
         before = dict(zip(overlapping, cuts, strict=True))
         marks, worst = told_by_union(book, plan, marks, before)
         times = max(times, epsilon_of(request.radius, worst, request.order))
-    elif overlapping and not (nothing_new and plan.common):
+    elif kin.finer:
+        losses = [book.body(number).get("loss", EVERYTHING) for number in kin.finer]
+        times = max(times, epsilon_of(request.radius, max(losses), request.order))
+    elif others and not (nothing_new and plan.common):
         from trailveil.ledger.joint import of_one_recording
 
-        joint, times = of_one_recording(book, overlapping, plan)
+        joint, times = of_one_recording(book, others, plan)
         marks = tuple(
             replace(mark, information=np.array(whole))
             for mark in marks
             for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
         )
+    elif kin.coarser:  # they are functions of it: it is counted for what it tells besides
+        earlier = _earlier(book, kin.coarser)
+        marks = tuple(_less(mark, earlier) for mark in marks)
     if nothing_new:
         marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
     count = len(plan.visited)
@@ -128,8 +140,25 @@ def account(
         len(overlapping),
         epsilon_of(request.radius, fresh, request.order),
         _known_before(book, subject) if nearby or overlapping else 0.0,
+        _finest(book, plan, kin),
     )
     return account, tuple(marks)
+
+
+def _finest(book: Book, plan: Plan, kin: Relatives) -> str:
+    """The name of the finest version; nothing where there is one alone."""
+    if not kin.finer:
+        return plan.version if kin.coarser else ""
+    bodies = {number: book.body(number) for number in kin.finer}
+    number = min(bodies, key=lambda x: len(versions_in(bodies[x]).finer))
+    return str((bodies[number].get("version") or {}).get("name") or f"number {number}")
+
+
+def worst_loss(plan: Plan) -> float:
+    """What it tells of the part that is protected least, 1 / m^2; everything for no part."""
+    if not plan.findings:
+        return EVERYTHING
+    return float((plan.worst[0].mu / plan.request.radius) ** 2)
 
 
 def _known_before(book: Book, subject: str) -> float:
@@ -218,11 +247,15 @@ def told_by_union(
     of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
     earlier = _earlier(book, list(before))
     fresh = [
-        replace(mark, information=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
-        for mark in marks
-        for counted in [earlier.get((mark.place, mark.draw), 0.0)]
+        _less(replace(mark, information=np.array(of_places[mark.place])), earlier) for mark in marks
     ]
     return tuple(fresh), max([*losses.values(), *more])
+
+
+def _less(mark: Mark, earlier: dict[tuple[bytes, bytes], NDArray[np.float64]]) -> Mark:
+    """A mark without what earlier releases are counted for."""
+    counted = earlier.get((mark.place, mark.draw), 0.0)
+    return replace(mark, information=np.maximum(mark.information - counted, 0.0))
 
 
 def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
@@ -234,7 +267,7 @@ def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
     return min(EVERYTHING, plan.request.wide**2 / window.variance(plan.request.paces, silent))
 
 
-def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
+def _earlier(book: Book, numbers: Iterable[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
     """What releases are counted for, by place and draw."""
     sums: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
     for number in numbers:

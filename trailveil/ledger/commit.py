@@ -214,18 +214,30 @@ def commit(
     one beyond the limit.
     """
     known_by = identified(ledger, plan.trace, plan.identity, key)
-    release = countable(plan, known_by.prints)
-    about = (ledger, release, known_by, drawn(plan, known_by.seed, retiming))
+    base = (
+        []
+        if plan.layer is None
+        else [
+            identified(ledger, plan.trace, (*plan.identity[:2], *layer.about), key)
+            for layer in plan.layer.chain[1:]
+        ]
+    )
+    release = countable(plan, known_by.prints, base[0].request if base else b"")
+    drawing = drawn(plan, known_by.seed, retiming, *(each.seed for each in base))
+    about = (ledger, release, known_by, drawing)
     how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}
     with committed(*about, subject=subject, **how) as receipt:
         yield receipt
 
 
 def drawn(
-    plan: Plan, seed: bytes, retiming: Retiming
+    plan: Plan, seed: bytes, retiming: Retiming, *base: bytes
 ) -> tuple[Trace, Trace, Callable[[BinaryIO, str], None]]:
-    """The drawn fixes, before their times are changed and as they leave, and what writes these."""
-    as_recorded, places = draw(plan, seed)
+    """The drawn fixes, before their times are changed and as they leave, and what writes these.
+
+    seed, base: as of `trailveil.release.drawing.draw`.
+    """
+    as_recorded, places = draw(plan, seed, *base)
     trace, grid = retimed(as_recorded, places, retiming)
     return as_recorded, trace, lambda out, suffix: write(trace, out, suffix, grid=grid)
 
@@ -247,7 +259,7 @@ def committed(
     except TrailveilError:
         if not receipt.appeared:
             with ledger.open() as book:
-                book.let_go(counted.number)
+                counted.let_go(book)
         raise
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, cuts_before, is_in
+from trailveil.ledger.accounting import Account, account, cuts_before, is_in, worst_loss
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
+from trailveil.ledger.versions import Relatives, relatives, versions_in
 from trailveil.release.plan import Plan
 from trailveil.traces.readings import Timed
 from trailveil.traces.retiming import SHIFTED_TO
@@ -27,6 +28,7 @@ class Countable:
     mechanism, metres squared. prints: what the recording is recognised by. epsilon: of the worst
     part, by itself. plan: None for readings, of which no account is kept; bare where the process
     that counts got it from one that designed it. packed: its times and noise; marks: of `marks_of`.
+    base: of a version, the request of the one that its noise is drawn from.
     """
 
     begin: int
@@ -39,6 +41,7 @@ class Countable:
     plan: Plan | None = None
     packed: bytes = b""
     marks: tuple[Mark, ...] = ()
+    base: bytes = b""
 
     @property
     def sent(self) -> "Countable":
@@ -65,18 +68,25 @@ class Counted(NamedTuple):
 
     further: whether the recording, or a part of it, was released before with other noise. account:
     what it tells with all before it; None where it was released just so before, and for readings.
+    relies_on: the numbers of other versions, without which it would be counted as more.
     """
 
     number: int
     further: bool
     account: Account | None = None
+    relies_on: tuple[int, ...] = ()
+
+    def let_go(self, book: Book) -> None:
+        """Say that no file of it appeared: see `Book.let_go`."""
+        for number in (self.number, *self.relies_on):
+            book.let_go(number)
 
 
-def countable(plan: Plan, prints: bytes) -> Countable:
-    """The release of a trace, to be counted. prints: what its recording is recognised by."""
+def countable(plan: Plan, prints: bytes, base: bytes = b"") -> Countable:
+    """The release of a trace, to be counted. prints, base: as above."""
     begin, end = span(plan.trace)
     about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
-    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan))
+    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), base)
 
 
 def count(
@@ -105,10 +115,18 @@ def count(
     if instead:
         same = {row.number for row in book.alike(subject, release.series, release.prints)}
         gone = [row for row in before if row.number in same and row not in alike]
+        # A version is counted with what others of its recording are: without these, anew.
+        lost = {row.number for row in gone}
+        gone += [row for row in alike if lost & {*sum(versions_in(book.body(row.number)), ())}]
         for row in gone:
             book.withdraw(row.number)
-        before = [row for row in before if row not in gone]
-    further = len(before) > len(alike)
+        before, alike = ([row for row in rows if row not in gone] for rows in (before, alike))
+    kin = Relatives()
+    if release.plan is not None and before and not alike:
+        plan = release.whole(release.plan)
+        kin = relatives(book, plan, release.prints, release.base, before)
+    others = [row for row in before if row.number not in {*kin.finer, *kin.coarser}]
+    further = len(others) > len(alike)
     if further and not alike:
         cuts = cuts_before(book, [row.number for row in before], release.begin, release.prints)
         further = not release.is_in(cuts)
@@ -119,11 +137,15 @@ def count(
         return Counted(alike[-1].number, further)
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
-        others = [row.number for row in before]
+        numbers = [row.number for row in before]
         # Without any other, and by itself, its times and noise are not looked at.
-        plan = release.whole(release.plan) if nearby or others else release.plan
-        entry, total = _with_account(book, entry, release, plan, others, limit, nearby=nearby)
-    return Counted(book.add(entry), further, total)
+        plan = release.whole(release.plan) if nearby or numbers else release.plan
+        entry, total = _with_account(
+            book, entry, release, plan, numbers, limit, kin=kin, nearby=nearby
+        )
+    for relative in (relatives_of := (*kin.finer, *kin.coarser)):
+        book.claim(relative)
+    return Counted(book.add(entry), further, total, relatives_of)
 
 
 def span(recording: Timed) -> tuple[int, int]:
@@ -184,15 +206,15 @@ def _with_account(
     others: Sequence[int],
     limit: float | None,
     *,
+    kin: Relatives,
     nearby: bool,
 ) -> tuple[Entry, Account]:
     """The entry of a release of a trace, whole, and its account; refused beyond the limit.
 
-    others: the numbers of releases that are of its recording.
+    others: the numbers of releases that are of its recording; kin: of these, which are versions.
     """
-    total, marks = account(
-        book, plan, release.marks, entry.subject, others, nearby=nearby, prints=entry.prints
-    )
+    how: dict[str, Any] = {"nearby": nearby, "prints": entry.prints, "kin": kin}
+    total, marks = account(book, plan, release.marks, entry.subject, others, **how)
     check_total(total, limit, plan.request.epsilon)
     body = {
         **entry.body,
@@ -201,7 +223,17 @@ def _with_account(
         "known": total.known if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
+        "loss": worst_loss(plan),
     }
+    if plan.version:
+        bases = [row.number for row in book.rows if release.base and row.request == release.base]
+        body["version"] = {
+            "name": plan.version,
+            "base": bases[-1] if bases else None,
+            "share": plan.layer.share if plan.layer is not None else 0.0,
+            "finer": kin.finer,
+            "coarser": kin.coarser,
+        }
     whole = replace(entry, epsilon=total.epsilon, body=body, marks=marks, blob=release.packed)
     return whole, total
 
