@@ -13,6 +13,7 @@ from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
+from trailveil.ledger.versions import finest_of, name_in, relatives_of
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
 from trailveil.report.parts import count_of
 
@@ -98,7 +99,17 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
         "places": body.get("places", []),
         "epsilon": ledger_row.epsilon,
         "total": body.get("total"),
+        "version": (body.get("version") or {}).get("name"),
+        "finest": _finest(book, ledger_row) if body.get("version") else None,
     }
+
+
+def _finest(book: Book, row: LedgerRow) -> str | None:
+    """The version that tells what all versions of a recording tell; None for one alone."""
+    standing = book.overlapping(row.subject, row.series, row.begin, row.end)
+    related = relatives_of(book, row.number, [other.number for other in standing])
+    finest = finest_of(book, related) if len(related) > 1 else None
+    return None if finest is None else name_in(book, finest)
 
 
 def _line(release: dict[str, Any]) -> str:
@@ -108,6 +119,9 @@ def _line(release: dict[str, Any]) -> str:
     whose = f"{named(release['subject'])}{of}"
     begin, end = release["begin_utc"], release["end_utc"]
     end = end[11:] if end[:11] == begin[:11] else end
+    if release["version"] is not None:
+        what += f" (version {release['version']}"
+        what += f"; all versions tell what {release['finest']} tells)" if release["finest"] else ")"
     return (
         f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {begin} to "
         f"{end}, {what}: {_epsilon(release['epsilon'])}{total}"

@@ -36,7 +36,7 @@ from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
-from trailveil.release.versions import Version
+from trailveil.release.versions import Version, in_order
 from trailveil.report.brief import brief, sketch
 from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
@@ -112,6 +112,9 @@ def protect(**options: Any) -> None:
         return
     chosen, asked = selected(options), [requested_of(version.options) for version in versions]
     key = None if options["key"] is None else load_key(options["key"])
+    named = [Version(each.name, what) for each, what in zip(versions, asked, strict=True)]
+    if options["versions"]:
+        in_order(named)
     retimings = [retiming_of(version.options, version.output) for version in versions]
     trace, cleaning = load(
         source,
@@ -128,8 +131,7 @@ def protect(**options: Any) -> None:
     places = known_places(ledger, trace, **whose)
     again = options["again"] or options["instead"]
     with waiting(f"designing noise for {len(trace)} fixes"):
-        if versions[0].name:
-            named = [Version(each.name, what) for each, what in zip(versions, asked, strict=True)]
+        if options["versions"]:
             how: dict[str, Any] = {**whose, "cache": _cache(ledger), "alone": again}
             plans = protect_versions(ledger, trace, chosen, named, places=places, **how)
             order = {plan.version: plan for plan in plans}

@@ -42,8 +42,9 @@ def _split(args: list[str]) -> tuple[list[str], list[tuple[str, list[str]]]]:
         if word == "--":
             return [*shared, word, *words], groups
         if head == "--version":
-            groups.append((value if equals else next(words, ""), []))
-            shared += ["--version", groups[-1][0]]
+            name = value if equals else next(words, None)
+            shared += [head] if name is None else [head, name]
+            groups.append((name or "", []))
         elif groups and head in names:
             groups[-1][1].extend([word] if equals else [word, next(words, "")])
         else:

@@ -26,7 +26,7 @@ from trailveil.ledger.identity import content_in
 from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
-from trailveil.ledger.versions import Relatives, versions_in
+from trailveil.ledger.versions import Relatives, finest_of, name_in
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
@@ -97,33 +97,8 @@ def account(
         from trailveil.ledger.joint import with_nearby  # a first release is counted without it
 
         times = with_nearby(book, plan, subject)
-    cuts: list[StoredRelease] = []
-    if request.method is Method.CUT and not plan.common:
-        cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
-    nothing_new = bool(kin.finer) or is_in(plan, cuts)
-    nothing_new |= any(tells_nothing_new(book, number, plan) for number in overlapping)
-    others = [number for number in overlapping if number not in kin.coarser]
-    if cuts:
-        before = dict(zip(overlapping, cuts, strict=True))
-        marks, worst = told_by_union(book, plan, marks, before)
-        times = max(times, epsilon_of(request.radius, worst, request.order))
-    elif kin.finer:
-        losses = [book.body(number).get("loss", EVERYTHING) for number in kin.finer]
-        times = max(times, epsilon_of(request.radius, max(losses), request.order))
-    elif others and not (nothing_new and plan.common):
-        from trailveil.ledger.joint import of_one_recording
-
-        joint, times = of_one_recording(book, others, plan)
-        marks = tuple(
-            replace(mark, information=np.array(whole))
-            for mark in marks
-            for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
-        )
-    elif kin.coarser:  # they are functions of it: it is counted for what it tells besides
-        earlier = _earlier(book, kin.coarser)
-        marks = tuple(_less(mark, earlier) for mark in marks)
-    if nothing_new:
-        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
+    marks, shared = _of_recording(book, plan, marks, overlapping, prints, kin)
+    times = max(times, shared)
     count = len(plan.visited)
     fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
@@ -145,13 +120,55 @@ def account(
     return account, tuple(marks)
 
 
+def _of_recording(
+    book: Book,
+    plan: Plan,
+    marks: Sequence[Mark],
+    overlapping: Sequence[int],
+    prints: bytes,
+    kin: Relatives,
+) -> tuple[Sequence[Mark], float]:
+    """What a release tells besides others of its recording, and epsilon of any time with them.
+
+    As of `account`. The second is 0 where no other is of its recording.
+    """
+    request, times = plan.request, 0.0
+    cuts: list[StoredRelease] = []
+    if request.method is Method.CUT and not plan.common:
+        cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
+    nothing_new = bool(kin.finer) or is_in(plan, cuts)
+    nothing_new |= any(tells_nothing_new(book, number, plan) for number in overlapping)
+    others = [number for number in overlapping if number not in kin.coarser]
+    if cuts:
+        before = dict(zip(overlapping, cuts, strict=True))
+        marks, worst = told_by_union(book, plan, marks, before)
+        times = epsilon_of(request.radius, worst, request.order)
+    elif kin.finer:
+        losses = [book.body(number).get("loss", EVERYTHING) for number in kin.finer]
+        times = epsilon_of(request.radius, max(losses), request.order)
+    elif others and not (nothing_new and plan.common):
+        from trailveil.ledger.joint import of_one_recording
+
+        joint, times = of_one_recording(book, others, plan)
+        marks = tuple(
+            replace(mark, information=np.array(whole))
+            for mark in marks
+            for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
+        )
+    elif kin.coarser:  # they are functions of it: it is counted for what it tells besides
+        earlier = _earlier(book, kin.coarser)
+        marks = tuple(_less(mark, earlier) for mark in marks)
+    if nothing_new:
+        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
+    return marks, times
+
+
 def _finest(book: Book, plan: Plan, kin: Relatives) -> str:
     """The name of the finest version; nothing where there is one alone."""
-    if not kin.finer:
-        return plan.version if kin.coarser else ""
-    bodies = {number: book.body(number) for number in kin.finer}
-    number = min(bodies, key=lambda x: len(versions_in(bodies[x]).finer))
-    return str((bodies[number].get("version") or {}).get("name") or f"number {number}")
+    finest = finest_of(book, kin.finer)
+    if finest is not None:
+        return name_in(book, finest)
+    return plan.version if kin.coarser else ""
 
 
 def worst_loss(plan: Plan) -> float:

@@ -215,7 +215,8 @@ def _with_account(
     """
     how: dict[str, Any] = {"nearby": nearby, "prints": entry.prints, "kin": kin}
     total, marks = account(book, plan, release.marks, entry.subject, others, **how)
-    check_total(total, limit, plan.request.epsilon)
+    if not kin.finer:  # a coarser version tells nothing more
+        check_total(total, limit, plan.request.epsilon)
     body = {
         **entry.body,
         "epsilon": total.epsilon,

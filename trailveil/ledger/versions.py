@@ -5,7 +5,7 @@ what the finest tells (docs/paper.md, "Versions"). Each entry says which others 
 are coarser; of cuts, the fixes say it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -71,6 +71,30 @@ def relatives(
     return Relatives(tuple(sorted(more)), tuple(sorted(less - more)))
 
 
+def finest_of(book: Book, numbers: Iterable[int]) -> int | None:
+    """Of releases that are versions of one another, the one that tells all; None for none."""
+    said = {number: versions_in(book.body(number)) for number in numbers}
+    return next((a for a in said if not any(_is_finer(said, b, a) for b in said)), None)
+
+
+def relatives_of(book: Book, number: int, standing: Iterable[int]) -> set[int]:
+    """Of the releases that count, a release and its versions."""
+    said = {each: versions_in(book.body(each)) for each in {number, *standing}}
+    return {
+        n for n in said if n == number or _is_finer(said, n, number) or _is_finer(said, number, n)
+    }
+
+
+def _is_finer(said: Mapping[int, Relatives], a: int, b: int) -> bool:
+    """Whether one release is a finer version of another, by what the entries of both say."""
+    return a in said[b].finer or b in said[a].coarser
+
+
+def name_in(book: Book, number: int) -> str:
+    """What a version is called; by its number where it has no name."""
+    return str((book.body(number).get("version") or {}).get("name") or f"number {number}")
+
+
 def _released(stored: StoredRelease) -> NDArray[np.int64]:
     return stored.times[stored.released]
 
@@ -105,10 +129,9 @@ def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
     stored = {row.number: unpacked(book.blob(row.number)) for row in rows}
 
     def is_finer(a: int, b: int) -> bool:
-        if a in said[b].finer or b in said[a].coarser:
-            return True
         exact = stored[a].exact and stored[b].exact
-        return exact and bool(np.isin(_released(stored[b]), _released(stored[a])).all())
+        within = exact and bool(np.isin(_released(stored[b]), _released(stored[a])).all())
+        return within or _is_finer(said, a, b)
 
     ranks = {a: sum(is_finer(b, a) for b in said if b != a) for a in said}
     order = sorted(said, key=lambda number: ranks[number])
