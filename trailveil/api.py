@@ -16,7 +16,7 @@ from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
 from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.commit import Receipt, check_released, known_places
+from trailveil.ledger.commit import Receipt, check_released, known_places, known_public
 from trailveil.ledger.commit import publish as publish_plan
 from trailveil.ledger.identity import ME
 from trailveil.ledger.planning import protect_versions
@@ -97,6 +97,8 @@ def protect(
     versions: None = None,
     **options: Unpack[Options],
 ) -> Plan: ...
+
+
 @overload
 def protect(
     trace: Trace,
@@ -109,6 +111,8 @@ def protect(
     versions: Mapping[str, Options],
     **options: Unpack[Options],
 ) -> dict[str, Plan]: ...
+
+
 def protect(
     trace: Trace,
     request: Request | None = None,
@@ -143,7 +147,8 @@ def protect(
             about = (book, trace, chosen_of(options), stated)
             plans = protect_versions(*about, **whose, cache=cache, alone=again)
             return {plan.version: plan for plan in plans}
-        asked = requested(trace, chosen_of(options), whole, places)
+        public = known_public(book, trace, subject)
+        asked = requested(trace, chosen_of(options), whole, places, public)
         check_released(*(book, trace, asked), again=again, **whose)
         plan = protect_parts(trace, asked, places=places, cache=cache)
     return replace(plan, subject=subject, key=secret)

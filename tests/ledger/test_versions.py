@@ -16,7 +16,7 @@ from trailveil.ledger.accounting import Account
 from trailveil.ledger.commit import Receipt, check_released, commit, known_places, publish
 from trailveil.ledger.places import save_places
 from trailveil.ledger.planning import protect_versions
-from trailveil.ledger.versions import finest_of
+from trailveil.ledger.relatives import finest_of
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request

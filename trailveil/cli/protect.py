@@ -29,7 +29,7 @@ from trailveil.files.keys import load_key
 from trailveil.files.output import Put, check_output
 from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.commit import Receipt, check_released, commit, known_places
+from trailveil.ledger.commit import Receipt, check_released, commit, known_places, known_public
 from trailveil.ledger.planning import protect_versions
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.design_cache import DesignCache
@@ -136,7 +136,8 @@ def protect(**options: Any) -> None:
             plans = protect_versions(ledger, trace, chosen, named, places=places, **how)
             order = {plan.version: plan for plan in plans}
         else:
-            request = requested(trace, chosen, asked[0], places)
+            public = known_public(ledger, trace, options["subject"])
+            request = requested(trace, chosen, asked[0], places, public)
             check_released(ledger, trace, request, again=again, places=places, **whose)
             plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
             order = {"": plan}

@@ -25,8 +25,9 @@ from trailveil.ledger import NO_ID, Book, Mark
 from trailveil.ledger.identity import content_in
 from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
+from trailveil.ledger.public import count_public
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
-from trailveil.ledger.versions import Relatives, finest_of, name_in
+from trailveil.ledger.relatives import Relatives, finest_of, name_in
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
@@ -107,7 +108,7 @@ def account(
     )
     account = Account(
         subject,
-        len(book.standing(subject)) + 1,
+        len(book.standing(subject)) - count_public(book, subject) + 1,
         max(alone, *(place.alone for place in places), 0.0),
         max(times, alone),
         epsilon_of(request.radius, unnamed, request.order),
@@ -277,11 +278,12 @@ def _less(mark: Mark, earlier: dict[tuple[bytes, bytes], NDArray[np.float64]]) -
 
 def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
     """The loss of a part (1 / m^2) where all fixes of a trace are exact and nothing else is out."""
-    window = Window.of(union, part, plan.request.uncertain)
+    window = Window.of(union, part, plan.request.uncertain, plan.request.public_in_frame)
     silent = float(np.nextafter(window.silence, 0.0))
     if silent <= 0:
         return EVERYTHING
-    return min(EVERYTHING, plan.request.wide**2 / window.variance(plan.request.paces, silent))
+    left = window.variance(plan.request.paces, silent)
+    return min(EVERYTHING, plan.request.wide**2 / left) if left > 0 else EVERYTHING
 
 
 def _earlier(book: Book, numbers: Iterable[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:

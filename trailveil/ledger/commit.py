@@ -29,10 +29,12 @@ from trailveil.ledger.counting import (
 )
 from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.places import check_known, load_places
+from trailveil.ledger.public import public_around
 from trailveil.ledger.recorded import StoredRelease, known_visits
 from trailveil.release.drawing import draw
 from trailveil.release.places import Visited, shared_noise, visited
 from trailveil.release.plan import Plan, identity, released_rows
+from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import write
 from trailveil.traces.projection import placed
@@ -99,6 +101,12 @@ def known_places(
         check_known(ledger, book, whole)
         before = known_visits(book, subject, places, begin, end)
     return visited(trace, places, ledger.key if key is None else key, before)
+
+
+def known_public(ledger: Ledger, trace: Trace, subject: str = ME) -> tuple[Position, ...]:
+    """What is public already of somebody around a trace."""
+    with ledger.open() as book:
+        return public_around(book, subject, *span(trace))
 
 
 def check_released(

@@ -4,13 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
 from trailveil.ledger.accounting import Account, account, cuts_before, is_in, worst_loss
 from trailveil.ledger.marks import marks_of
+from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
-from trailveil.ledger.versions import Relatives, relatives, versions_in
+from trailveil.ledger.relatives import Relatives, versions_in
+from trailveil.ledger.versions import relatives
+from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
+from trailveil.release.public import check_noise
+from trailveil.release.request import Method
 from trailveil.traces.readings import Timed
 from trailveil.traces.retiming import SHIFTED_TO
 
@@ -18,6 +25,8 @@ from trailveil.traces.retiming import SHIFTED_TO
 _SAME_NOISE = 1e-6
 # An epsilon above this is said to be everything.
 _ALL = 1e9
+# What two sums in floating point may differ by.
+_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -137,6 +146,8 @@ def count(
         return Counted(alike[-1].number, further)
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
+        if book.overlapping(subject, PUBLIC, -(2**63), 2**63):
+            check_public(book, release.whole(release.plan), subject)
         numbers = [row.number for row in before]
         # Without any other, and by itself, its times and noise are not looked at.
         plan = release.whole(release.plan) if nearby or numbers else release.plan
@@ -237,6 +248,31 @@ def _with_account(
         }
     whole = replace(entry, epsilon=total.epsilon, body=body, marks=marks, blob=release.packed)
     return whole, total
+
+
+def check_public(book: Book, plan: Plan, subject: str) -> None:
+    """Refuse a release that was planned without what is public by now."""
+    times = plan.trace.times
+    public = public_around(book, subject, int(times[0]), int(times[-1]))
+    if not public:
+        return
+    request = plan.request
+    if request.method is not Method.CUT:
+        visits = [interval for visit in plan.visited for interval in visit.intervals]
+        spans = [(part.stretch.begin, part.stretch.end) for part in plan.findings]
+        check_noise(plan.trace, request, public, [*spans, *visits])
+    if not request.method.cuts:
+        return
+    scaled = [each._replace(deviation=each.deviation / request.scale) for each in public]
+    for part in plan.findings:
+        window = Window.of(plan.trace, part.stretch, request.uncertain, scaled)
+        silent = max((part.cut or 0.0) - request.uncertain, np.nextafter(window.silence, 0.0))
+        left = window.variance(request.paces, silent)
+        if left * part.exposures[0].loss / request.wide**2 * _ROUNDING < 1:
+            raise Refused(
+                "a release must reckon with what is public already, got one that was planned "
+                "without it: protect the recording again, by itself"
+            )
 
 
 def check_total(account: Account, limit: float | None, asked: float) -> None:

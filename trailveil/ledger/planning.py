@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trailveil.errors import Refused
 from trailveil.ledger import Ledger
-from trailveil.ledger.commit import identified
+from trailveil.ledger.commit import identified, known_public
 from trailveil.ledger.counting import earlier, span
 from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.versions import Member, as_version, chain_of
@@ -41,9 +41,10 @@ def protect_versions(
     does, and Refused for what does not nest.
     """
     chain = [] if alone else _published(ledger, trace, subject, key)
+    public = known_public(ledger, trace, subject)
     plans = []
     for version in in_order(versions):
-        asked = requested(trace, chosen, version.request, places)
+        asked = requested(trace, chosen, version.request, places, public)
         plan = replace(
             protect(trace, asked, places=places, cache=cache),
             version=version.name,

@@ -5,9 +5,8 @@ what the finest tells (docs/paper.md, "Versions"). Each entry says which others 
 are coarser; of cuts, the fixes say it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +15,12 @@ from trailveil.errors import Refused
 from trailveil.ledger import Book, LedgerRow
 from trailveil.ledger.identity import content_in
 from trailveil.ledger.recorded import StoredRelease, columns_around, unpacked
+from trailveil.ledger.relatives import Relatives, is_finer_version, versions_in
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.layers import Layer
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.release.versions import coarser, finer, layer_of, not_nested
-
-
-class Relatives(NamedTuple):
-    """The numbers of the releases of a recording that are finer versions of one, and coarser."""
-
-    finer: tuple[int, ...] = ()
-    coarser: tuple[int, ...] = ()
-
-
-def versions_in(body: dict[str, Any]) -> Relatives:
-    """What an entry says of other versions."""
-    said = body.get("version") or {}
-    return Relatives(tuple(said.get("finer", ())), tuple(said.get("coarser", ())))
 
 
 def relatives(
@@ -69,30 +56,6 @@ def relatives(
         less |= {number} if any(number in said[x].coarser for x in less) else set()
         less |= {number} if any(x in each.finer for x in less) else set()
     return Relatives(tuple(sorted(more)), tuple(sorted(less - more)))
-
-
-def finest_of(book: Book, numbers: Iterable[int]) -> int | None:
-    """Of releases that are versions of one another, the one that tells all; None for none."""
-    said = {number: versions_in(book.body(number)) for number in numbers}
-    return next((a for a in said if not any(_is_finer(said, b, a) for b in said)), None)
-
-
-def relatives_of(book: Book, number: int, standing: Iterable[int]) -> set[int]:
-    """Of the releases that count, a release and its versions."""
-    said = {each: versions_in(book.body(each)) for each in {number, *standing}}
-    return {
-        n for n in said if n == number or _is_finer(said, n, number) or _is_finer(said, number, n)
-    }
-
-
-def _is_finer(said: Mapping[int, Relatives], a: int, b: int) -> bool:
-    """Whether one release is a finer version of another, by what the entries of both say."""
-    return a in said[b].finer or b in said[a].coarser
-
-
-def name_in(book: Book, number: int) -> str:
-    """What a version is called; by its number where it has no name."""
-    return str((book.body(number).get("version") or {}).get("name") or f"number {number}")
 
 
 def _released(stored: StoredRelease) -> NDArray[np.int64]:
@@ -131,7 +94,7 @@ def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
     def is_finer(a: int, b: int) -> bool:
         exact = stored[a].exact and stored[b].exact
         within = exact and bool(np.isin(_released(stored[b]), _released(stored[a])).all())
-        return within or _is_finer(said, a, b)
+        return within or is_finer_version(said, a, b)
 
     ranks = {a: sum(is_finer(b, a) for b in said if b != a) for a in said}
     order = sorted(said, key=lambda number: ranks[number])

@@ -232,7 +232,7 @@ def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | No
     None for no cut. What is reckoned together must leave so many times as much.
     """
     parts = request.stretches
-    windows = [Window.of(trace, part, request.uncertain) for part in parts]
+    windows = [Window.of(trace, part, request.uncertain, request.public_in_frame) for part in parts]
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if not request.method.cuts:

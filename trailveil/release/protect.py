@@ -14,6 +14,7 @@ from trailveil.errors import NumericalError, Refused
 from trailveil.release.common import Common
 from trailveil.release.places import Visited, shared_noise
 from trailveil.release.plan import Plan, plan_parts, with_common
+from trailveil.release.public import Position, check_noise, relevant
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import EXTENT, placed
 from trailveil.traces.selection import Chosen
@@ -26,14 +27,20 @@ _LONGEST_GAP = 366.0  # days
 
 
 def requested(
-    trace: Trace, chosen: Chosen, request: Request, places: Sequence[Visited] = ()
+    trace: Trace,
+    chosen: Chosen,
+    request: Request,
+    places: Sequence[Visited] = (),
+    public: Sequence[Position] = (),
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits.
 
-    Where it is cut, each visit of one of these is a part, too.
+    Where it is cut, each visit of one of these is a part, too. public: positions that are public
+    already; Refused where noise does not reckon with them.
     """
     request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and not chosen.states:
+        check_noise(trace, request, public, ())
         return request
     known = [interval for visit in places for interval in visit.intervals]
     stretches = chosen.stretches(trace, known)
@@ -42,7 +49,11 @@ def requested(
             part for visit in places for part in visit.parts(request.paces, request.uncertain)
         ]
         stretches.sort(key=lambda part: (part.begin, part.end))
-    return replace(request, stretches=tuple(stretches), returns=chosen.returns)
+    spans = [(part.begin, part.end) for part in stretches]
+    if request.method is not Method.CUT:
+        check_noise(trace, request, public, [*spans, *known])
+    told = relevant(public, spans, request.uncertain) if request.method.cuts else ()
+    return replace(request, stretches=tuple(stretches), returns=chosen.returns, public=told)
 
 
 def protect(

@@ -17,6 +17,7 @@ from trailveil.version import DESIGN_VERSION
 
 if TYPE_CHECKING:
     from trailveil.privacy.knowledge import Knowledge
+    from trailveil.release.public import Position
     from trailveil.traces.selection import Stretch
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
@@ -74,7 +75,7 @@ class Method(StrEnum):
 
 
 # Of a request: what its design does not depend on, but on what it stands beside.
-_ELSEWHERE = {"stretches", "returns", "scale"}
+_ELSEWHERE = {"stretches", "returns", "scale", "public"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,9 @@ class Request:
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
     seconds around a part within which a stranger assumes nothing, either. returns: whether the
     stretches hold every time at which the trace is at one of their places. scale: how much longer
-    than in truth a distance can be in the frame of the trace, see `framed`. Raises InvalidValue for
-    numbers out of range.
+    than in truth a distance can be in the frame of the trace, see `framed`. public: positions that
+    are public already, as far as they tell of the stretches. Raises InvalidValue for numbers out of
+    range.
     """
 
     stretches: "tuple[Stretch, ...]"
@@ -109,6 +111,7 @@ class Request:
     steady: int = 300
     returns: bool = False
     scale: float = 1 + Frame.SCALE_ERROR
+    public: "tuple[Position, ...]" = ()
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -132,6 +135,11 @@ class Request:
     def bound(self) -> float:
         """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
         return loss_bound_for(self.epsilon, self.radius * self.scale, self.order)
+
+    @property
+    def public_in_frame(self) -> "tuple[Position, ...]":
+        """What is public already, as well as it can be known in the frame."""
+        return tuple(each._replace(deviation=each.deviation / self.scale) for each in self.public)
 
     @property
     def wide(self) -> float:
@@ -209,7 +217,8 @@ class Request:
         others = tuple(
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
-        return repr((DESIGN_VERSION, when, *others))
+        public = [tuple(map(tuple, self.public))] if self.public else []
+        return repr((DESIGN_VERSION, when, *others, *public))
 
 
 def _too_much(known: float, scale: float) -> BeyondPrior:
