@@ -260,7 +260,7 @@ def check_public(book: Book, plan: Plan, subject: str) -> None:
     if request.method is not Method.CUT:
         visits = [interval for visit in plan.visited for interval in visit.intervals]
         spans = [(part.stretch.begin, part.stretch.end) for part in plan.findings]
-        check_noise(plan.trace, request, public, [*spans, *visits])
+        check_noise(plan.trace, request.path_from, public, [*spans, *visits])
     if not request.method.cuts:
         return
     scaled = [each._replace(deviation=each.deviation / request.scale) for each in public]

@@ -205,7 +205,7 @@ def plan_parts(
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
-    windows, cuts = _cuts(trace, request)
+    windows, cuts = cuts_of(trace, request)
     released = _released(trace, request, windows, cuts, common)
     base = no_noise(trace.seconds).withholding(~released)
     designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
@@ -226,7 +226,7 @@ def plan_parts(
     return with_common(plan, common)
 
 
-def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
+def cuts_of(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
     """The windows of a request, and seconds outward from each of which nothing is released.
 
     None for no cut. What is reckoned together must leave so many times as much.
@@ -252,7 +252,7 @@ def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    return np.flatnonzero(_released(trace, request, *_cuts(trace, request), common))
+    return np.flatnonzero(_released(trace, request, *cuts_of(trace, request), common))
 
 
 def _released(

@@ -13,12 +13,12 @@ import numpy as np
 from trailveil.errors import NumericalError, Refused
 from trailveil.release.common import Common
 from trailveil.release.places import Visited, shared_noise
-from trailveil.release.plan import Plan, plan_parts, with_common
+from trailveil.release.plan import Plan, cuts_of, plan_parts, with_common
 from trailveil.release.public import Position, check_noise, relevant
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import EXTENT, placed
 from trailveil.traces.selection import Chosen
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 if TYPE_CHECKING:
     from trailveil.designer.table import Cache
@@ -40,7 +40,8 @@ def requested(
     """
     request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and not chosen.states:
-        check_noise(trace, request, public, ())
+        if public:
+            check_noise(trace, None, public, ())
         return request
     known = [interval for visit in places for interval in visit.intervals]
     stretches = chosen.stretches(trace, known)
@@ -50,10 +51,28 @@ def requested(
         ]
         stretches.sort(key=lambda part: (part.begin, part.end))
     spans = [(part.begin, part.end) for part in stretches]
-    if request.method is not Method.CUT:
-        check_noise(trace, request, public, [*spans, *known])
-    told = relevant(public, spans, request.uncertain) if request.method.cuts else ()
-    return replace(request, stretches=tuple(stretches), returns=chosen.returns, public=told)
+    if public and request.method is not Method.CUT:
+        check_noise(trace, request.path_from, public, [*spans, *known])
+    request = replace(request, stretches=tuple(stretches), returns=chosen.returns)
+    if request.method.cuts and (told := relevant(public, spans, request.uncertain)):
+        request = replace(request, public=_that_matter(trace, replace(request, public=told)))
+    return request
+
+
+def _that_matter(trace: Trace, request: Request) -> tuple[Position, ...]:
+    """Of positions that are public, those that a cut has to do with: others are of no release."""
+    _, cuts = cuts_of(trace, request.framed(placed(trace.positions)[0]))
+    first, last = int(trace.times[0]), int(trace.times[-1])
+    parts = [
+        (part.begin, part.end, round(((cut or 0.0) + request.uncertain) * NANOSECONDS))
+        for part, cut in zip(request.stretches, cuts, strict=True)
+    ]
+    return tuple(
+        position
+        for position in request.public
+        for when in [position.when]
+        if not first <= when <= last or any(a - c < when < b + c for a, b, c in parts)
+    )
 
 
 def protect(

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from trailveil.errors import Refused
 from trailveil.privacy.movement import LONGEST_CUT, Movement
-from trailveil.release.request import Request
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 
@@ -131,23 +130,23 @@ def relevant(
 
 def check_noise(
     trace: Trace,
-    request: Request,
+    path_from: float | None,
     positions: Sequence[Position],
     parts: Sequence[tuple[int, int]],
 ) -> None:
     """Refuse noise that is not proved against what is public already.
 
-    parts: (begin, end), nanoseconds. An adversary who knows the path from some minutes on knows all
-    positions there, as far as the recording goes on. Nothing is proved against others.
+    path_from: seconds from a part from which on an adversary knows the path; None for none. parts:
+    (begin, end), nanoseconds. Such an adversary knows all positions there, as far as the recording
+    goes on. Nothing is proved against others.
     """
     first, last = int(trace.times[0]), int(trace.times[-1])
-    away = [adversary.path for adversary in request.adversaries if adversary.path is not None]
-    reach = round((min(away, default=0) + request.uncertain) * NANOSECONDS)
+    reach = round((path_from or 0.0) * NANOSECONDS)
     day = LONGEST_CUT * NANOSECONDS
     for when, _ in positions:
         spans = parts or [(first, last)]
         nearest = min(max(begin - when, when - end, 0) for begin, end in spans)
-        known = away and parts and nearest >= reach and first <= when <= last
+        known = path_from is not None and parts and nearest >= reach and first <= when <= last
         if nearest < day and not known:
             raise Refused(
                 "noise must be proved against what is public already, got a position that is "

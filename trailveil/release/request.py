@@ -192,6 +192,12 @@ class Request:
         return tuple(knowledge)
 
     @property
+    def path_from(self) -> float | None:
+        """Seconds from a part from which on an adversary of the noise knows the path, if any."""
+        paths = [adversary.path for adversary in self.adversaries if adversary.path is not None]
+        return min(paths) + self.uncertain if paths else None
+
+    @property
     def noise_bound(self) -> float:
         """The most that the loss by noise may be: that leaves the metres that were asked for.
 
