@@ -31,9 +31,8 @@ _PLACE = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*,\s*([+-]?\d+(?:\.\d+)?)\s*")
 @click.option(
     "--accuracy",
     type=FiniteRange(0, 1e6),
-    default=0.0,
     metavar="METRES",
-    help="You are within so far of each position 68 times in 100; default: exact.",
+    help="You are within so far of each position 68 times in 100. Default: exact.",
 )
 @click.option("--subject", default=ME, callback=person, metavar="NAME", help="Whose they are.")
 @click.option(
@@ -49,7 +48,7 @@ def import_public(files: tuple[Path, ...], **options: Any) -> None:
     single = options["place"] is not None
     if single != (options["time"] is not None) or single == bool(files):
         raise click.UsageError("state files, or --at LAT,LON with --time TIME")
-    zone, accuracy = options["zone"], options["accuracy"]
+    zone, accuracy = options["zone"], options["accuracy"] or 0.0
     imported = (
         [("the position", _stated(options["place"], options["time"], zone, accuracy))]
         if single
