@@ -66,6 +66,19 @@ def test_photos(tmp_path: Path) -> None:
     )
 
 
+def test_a_place_with_a_name_that_is_public_is_told(source: Path) -> None:
+    """Whenever the position was: where home is does not change."""
+    done("place", "add", "home", "--near", "48.137,11.575,100", "--radius", "30")
+    year_before = ("--at", "48.1371,11.5751", "--time", "2023-05-14T08:12:30Z")
+    assert "It shows home: that counts as told" in done("ledger", "import", *year_before)
+    assert "home" in done("ledger", "show")
+    assert "all that can be told" in done("ledger", "show")
+    limited = refused("protect", source, "--floor", "3", "--total-epsilon", "5")
+    assert "epsilon in total must be at most 5" in limited
+    elsewhere = ("--at", "48.2,11.575", "--time", "2023-05-14T08:12:30Z")
+    assert "home" not in done("ledger", "import", *elsewhere)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

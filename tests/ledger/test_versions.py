@@ -16,7 +16,7 @@ from trailveil.ledger.accounting import Account
 from trailveil.ledger.commit import Receipt, check_released, commit, known_places, publish
 from trailveil.ledger.places import save_places
 from trailveil.ledger.planning import protect_versions
-from trailveil.ledger.relatives import finest_of
+from trailveil.ledger.relatives import finest_alone, finest_of
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
@@ -176,6 +176,14 @@ def test_a_limit_is_of_what_is_new(ledger: Ledger, tmp_path: Path) -> None:
     (finer,) = planned(ledger, 25.0)
     with pytest.raises(Refused, match="epsilon in total must be at most"):
         publish(finer, ledger, tmp_path / "x.gpx", limit=0.5)
+
+
+def test_what_is_near_in_time_is_counted_with_the_finest_alone(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    published(ledger, tmp_path, [(300.0,), (50.0, 1000.0)])
+    with ledger.open() as book:
+        assert [row.number for row in finest_alone(book, book.standing())] == [2]
 
 
 def test_a_place_with_a_name_has_its_noise_in_each_version(ledger: Ledger, tmp_path: Path) -> None:

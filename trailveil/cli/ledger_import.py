@@ -15,7 +15,8 @@ from trailveil.files.source import load as bytes_of
 from trailveil.files.source import named
 from trailveil.ledger import user_ledger
 from trailveil.ledger.identity import ME
-from trailveil.ledger.public import Imported, add_public, in_words
+from trailveil.ledger.places import load_places
+from trailveil.ledger.public import Imported, add_public, in_words, public_places
 
 _PLACE = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*,\s*([+-]?\d+(?:\.\d+)?)\s*")
 
@@ -56,11 +57,14 @@ def import_public(files: tuple[Path, ...], **options: Any) -> None:
     )
     ledger = user_ledger()
     for name, public in imported:
-        fresh = add_public(ledger, public, subject=options["subject"])
+        places = public_places(load_places(ledger), public)
+        fresh = add_public(ledger, public, subject=options["subject"], places=places)
         begin, end = (time_in_words(int(when)) for when in (public.times.min(), public.times.max()))
         span = begin if begin == end else f"{begin} to {end}"
         state = "is counted as public now" if fresh else "was counted before"
         click.echo(f"{name} {state}: {in_words(len(public.times), accuracy)}, {span}.")
+        for place in places:
+            click.echo(f"It shows {named(place.name)}: that counts as told, for all visits.")
     click.echo("Later releases reckon with it. Those that are out are as they were.")
 
 

@@ -182,7 +182,6 @@ def _publish(
             options, first = job.version.options, number == 0
             how = {name: options[name] for name in ("again", "subject", "limit")}
             how["instead"] = options["instead"] and first
-            how["again"] &= first
             receipt = stack.enter_context(
                 commit(job.plan, ledger, key=key, retiming=job.retiming, **how)
             )

@@ -3,6 +3,7 @@
 An entry has times, and how well each position is known; no position. It is no release.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.randomness import derive, slow_digest
-from trailveil.ledger import Book, Entry, Ledger
+from trailveil.ledger import Book, Entry, Ledger, Mark
 from trailveil.ledger.identity import ME
+from trailveil.ledger.places import EVERYTHING
 from trailveil.ledger.recorded import from_bytes, to_bytes
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.traces.trace import NANOSECONDS
 
 if TYPE_CHECKING:  # the ledger is shown without what designs releases
+    from trailveil.release.places import Place
     from trailveil.release.public import Position
 
 PUBLIC = "[public already]"
@@ -45,8 +48,13 @@ class Imported:
             )
 
 
-def add_public(ledger: Ledger, imported: Imported, *, subject: str = ME) -> bool:
-    """Count what is public; whether it was not counted before."""
+def add_public(
+    ledger: Ledger, imported: Imported, *, subject: str = ME, places: "Sequence[Place]" = ()
+) -> bool:
+    """Count what is public; whether it was not counted before.
+
+    places: those with names of which it tells, as of `public_places`.
+    """
     order = np.argsort(imported.times, kind="stable")
     times = imported.times[order]
     content = [times.astype("<i8").tobytes(), imported.positions[order].astype("<f8").tobytes()]
@@ -66,8 +74,31 @@ def add_public(ledger: Ledger, imported: Imported, *, subject: str = ME) -> bool
         rows = book.overlapping(subject, PUBLIC, begin, end)
         if any(row.request == request for row in rows):
             return False
-        book.add(Entry(subject, PUBLIC, begin, end, request, 0.0, body, blob))
+        marks = tuple(_mark(place, imported, float(deviation[0])) for place in places)
+        book.add(Entry(subject, PUBLIC, begin, end, request, 0.0, body, blob, marks))
     return True
+
+
+def public_places(places: "Iterable[Place]", imported: Imported) -> "list[Place]":
+    """The places with names at which positions are public."""
+    return [place for place in places if not place.gone and _at(place, imported).any()]
+
+
+def _at(place: "Place", imported: Imported) -> NDArray[np.bool_]:
+    """Which positions (n,) may be at a place."""
+    from trailveil.traces.visits import distances
+
+    middle = np.array([place.circle.latitude, place.circle.longitude])
+    many = np.broadcast_to(middle, imported.positions.shape)
+    away = distances(*imported.positions.T, *many.T)
+    return np.asarray(away <= place.wide.metres + imported.accuracy)
+
+
+def _mark(place: "Place", imported: Imported, deviation: float) -> Mark:
+    """What positions tell of a place: as of a cut that leaves so much, and no visit."""
+    count = int(_at(place, imported).sum())
+    told = EVERYTHING if deviation == 0 else min(EVERYTHING, count / deviation**2)
+    return Mark(place.ident, place.ident, np.array([told, 0.0]))
 
 
 def public_around(book: Book, subject: str, begin: int, end: int) -> "tuple[Position, ...]":

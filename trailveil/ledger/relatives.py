@@ -1,9 +1,10 @@
 """Which releases in the ledger are versions of one another, as their entries say."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trailveil.ledger import Book
+from trailveil.ledger import Book, LedgerRow
 
 
 class Relatives(NamedTuple):
@@ -30,6 +31,15 @@ def relatives_of(book: Book, number: int, standing: Iterable[int]) -> set[int]:
     said = {each: versions_in(book.body(each)) for each in {number, *standing}}
     ours = {n for n in said if is_finer_version(said, n, number)}
     return ours | {n for n in said if n == number or is_finer_version(said, number, n)}
+
+
+def finest_alone(book: Book, rows: Sequence[LedgerRow]) -> list[LedgerRow]:
+    """Releases without those of which a finer version is among them: these tell nothing more."""
+    spans = Counter((row.begin, row.end) for row in rows)
+    several = [row.number for row in rows if spans[row.begin, row.end] > 1]
+    said = {number: versions_in(book.body(number)) for number in several}
+    coarser = {n for n in said if any(is_finer_version(said, other, n) for other in said)}
+    return [row for row in rows if row.number not in coarser]
 
 
 def is_finer_version(said: Mapping[int, Relatives], a: int, b: int) -> bool:
