@@ -123,6 +123,12 @@ def test_drawn_versions_have_that_law(radii: tuple[float, float]) -> None:
     wanted_rows = [*rows, *(size + row for row in rows)]
     gamma = stacked(plans)[np.ix_(wanted_rows, wanted_rows)]
     assert np.max(np.abs(deviations(draws, gamma))) < 6
+    # Independent noise is one draw, in both.
+    longest = max(layers, key=lambda layer: len(layer.chain))
+    assert longest.base is not None
+    parts = [layer.drawn((seed(1), seed(2))[-len(layer.chain) :], "east")[1] for layer in layers]
+    assert np.array_equal(parts[0][longest.further == 0], parts[1][longest.further == 0])
+    assert np.any(parts[0][longest.further == 0])
     apart = draws[:, 3:] - draws[:, :3]
     cross = apart.T @ draws[:, :3] / len(draws)
     spread = np.sqrt(np.outer(apart.var(axis=0), draws[:, :3].var(axis=0)) / len(draws))

@@ -238,7 +238,8 @@ def _with_account(
         "loss": worst_loss(plan),
     }
     if plan.version:
-        bases = [row.number for row in book.rows if release.base and row.request == release.base]
+        related = (*kin.finer, *kin.coarser)
+        bases = [n for n in related if book.rows[n - 1].request == release.base]
         body["version"] = {
             "name": plan.version,
             "base": bases[-1] if bases else None,
