@@ -75,7 +75,7 @@ designs: setup-dev
 # Needs uv, which nothing else does.
 lock:
 	$(LOCK) --group dev --output-file requirements-dev.txt
-	$(LOCK) --group build --constraint requirements-dev.txt --output-file requirements.txt
+	$(LOCK) --group build --extra plots --extra page --constraint requirements-dev.txt --output-file requirements.txt
 
 clean:
 	rm -rf .venv .venv-[0-9]* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -19,8 +19,8 @@ from trailveil.designer import design
 from trailveil.errors import TrailveilError
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy import adversaries
-from trailveil.privacy.adversaries import DEFAULT, at_speed, every
-from trailveil.privacy.adversary import Adversary, exposure
+from trailveil.privacy.adversaries import at_speed
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
 from trailveil.privacy.guarantee import loss_bound_for
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.priors import BUILT_IN
@@ -45,8 +45,9 @@ def against(
     kernel: Kernel, speeds: Sequence[float], windows: Sequence[tuple[float, float]]
 ) -> list[Adversary]:
     """The set of a release with this prior, and these speeds beside that of the prior."""
-    adversaries = every([one for one in DEFAULT if one != "speeds"], kernel, windows)
     still = [Adversary.sees_stillness(windows)] if windows else []
+    known = [PLAIN, Adversary.knows_point(), Adversary.knows_path()]
+    adversaries = [*known, *(adversary & seen for adversary in known for seen in still)]
     for speed in speeds:
         other = at_speed(kernel, speed)
         assert other is not None

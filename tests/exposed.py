@@ -1,16 +1,13 @@
-"""What adversaries are left with of a protected part of a whole recording, by its definition.
+"""What is left of a protected part of a whole recording, by its definition.
 
 With full matrices of the series without its level, which is an unknown mean of stated variance
 (kriging): nothing cancels, and none of it is shared with the package but kernels and clocks.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, latent, split
-from trailveil.privacy.adversaries import Named, moving, seeing_stillness
 from trailveil.privacy.adversary import Adversary, _each_value, exposures, judge_of
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
@@ -43,65 +40,18 @@ def variances_left(
     return np.asarray(own + missed**2 / (1.0 / level + np.sum(solved[:, -1])))
 
 
-def exposed_to(
-    prior: Prior,
-    mechanism: Mechanism,
-    adversary: Adversary,
-    span: Span,
-    moments: FloatArray,
-    weights: FloatArray,
-) -> tuple[float, float]:
-    """The largest loss, and the least deviation left, over places and all that is known."""
-    kernel, times = adversary.prior(prior).kernel, prior.times
-    rows, gamma = mechanism.rows, mechanism.covariance()
-    known: list[tuple[FloatArray, float]] = [(np.empty(0), 1.0)]
-    if adversary.path is not None:
-        known = [(_far(times, span, adversary.path.away), adversary.path.accuracy)]
-    if adversary.point is not None:
-        far = _far(times, span, adversary.point.away)
-        known += [(far[[i]], adversary.point.accuracy) for i in range(far.size)]
-    losses, left = [], []
-    for what, accuracy in known:
-        nothing = accuracy**2 * np.eye(what.size)
-        before = variances_left(kernel, what, nothing, moments, weights)
-        both = np.zeros((rows.size + what.size,) * 2)
-        both[: rows.size, : rows.size], both[rows.size :, rows.size :] = gamma, nothing
-        seen = np.concatenate([times[rows], what])
-        after = variances_left(kernel, seen, both, moments, weights)
-        losses.append(float(np.max(1 / after - 1 / before)))
-        left.append(float(np.sqrt(np.min(after))))
-    return max(losses), min(left)
-
-
-def exposed(
-    prior: Prior,
-    mechanism: Mechanism,
-    span: Span,
-    who: Sequence[Named],
-    stays: Sequence[Span] | None = None,
-) -> dict[str, tuple[float, float]]:
-    """For each adversary by name, the largest loss of a part and the least deviation left.
-
-    stays: all that are seen, where there are more than this part.
-    """
+def exposed(prior: Prior, mechanism: Mechanism, span: Span) -> tuple[float, float]:
+    """The largest loss of any value of a part, and of their mean, and the least deviation left."""
     begin, end = span
-    stay = [span] if begin < end else []
-    seen = stay if stays is None else list(stays)
     inside = prior.times[(prior.times >= begin) & (prior.times <= end)]
     places = np.unique([begin, *inside, end])
     weights = np.eye(places.size)
-    if stay and inside.size:
+    if begin < end and inside.size:
         weights = np.vstack([weights, np.isin(places, inside) / inside.size])
-    found = {}
-    for one in moving(who, prior.kernel, stay):
-        found[one.name] = exposed_to(prior, mechanism, one, span, places, weights)
-    for one in seeing_stillness(who, prior.kernel, seen):
-        found[one.name] = exposed_to(prior, mechanism, one, span, np.array([begin]), np.eye(1))
-    return found
-
-
-def _far(times: FloatArray, span: Span, away: float) -> FloatArray:
-    return times[(times <= span[0] - away) | (times >= span[1] + away)]
+    times, nothing = prior.times[mechanism.rows], np.empty(0)
+    before = variances_left(prior.kernel, nothing, np.empty((0, 0)), places, weights)
+    after = variances_left(prior.kernel, times, mechanism.covariance(), places, weights)
+    return float(np.max(1 / after - 1 / before)), float(np.sqrt(np.min(after)))
 
 
 def least_share(

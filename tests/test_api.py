@@ -1,5 +1,6 @@
 """The public interface: what is exported, that it is typed and documented, and what it does."""
 
+import doctest
 import inspect
 import subprocess
 import sys
@@ -19,6 +20,10 @@ Adversary Certificate Guarantee Ledger Mechanism Plan Prior Readings Release Req
 __version__ audit compare compose datasets design errors exposure kernels loss_bound_for open_ledger
 plots priors protect protect_frame publish read read_readings write
 """
+
+
+PRIOR = tv.Prior(tv.kernels.RBF(2.0), np.arange(5.0))
+SECRET = tv.Secret.at(2.0)
 
 
 @pytest.fixture
@@ -155,3 +160,50 @@ def test_a_plan_is_published_of_its_subject_and_under_its_key(tmp_path: Path) ->
         with ledger.open() as book:
             assert [row.subject for row in book.standing()] == ["anna"]
     assert (tmp_path / "a.gpx").read_bytes() == (tmp_path / "b.gpx").read_bytes()
+
+
+def test_refusals_name_arguments_of_python(ride: Path, ledger: Ledger) -> None:
+    trace = tv.read(ride)
+    tv.publish(tv.protect(trace, ledger=ledger), ride.with_name("a.gpx"), ledger=ledger)
+    with pytest.raises(Refused, match="add replace=True if nobody has") as refusal:
+        tv.protect(trace, radius=50, ledger=ledger)
+    assert "--" not in str(refusal.value)
+    assert tv.protect is tv.protect
+
+
+def test_a_version_that_nobody_has_is_replaced(ride: Path, ledger: Ledger) -> None:
+    trace, output = tv.read(ride), ride.with_name("a.gpx")
+    tv.publish(tv.protect(trace, ledger=ledger), output, ledger=ledger)
+    plan = tv.protect(trace, radius=50, replace=True, ledger=ledger)
+    receipt = tv.publish(plan, output, replace=True, ledger=ledger)
+    assert len(tv.read(output)) == len(receipt.released)
+    again = tv.protect(trace, radius=50, ledger=ledger)  # the one that counts
+    assert again.guarantee.epsilon == plan.guarantee.epsilon
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tv.Prior(np.eye(3), np.arange(3.0)), "must have a kernel, got ndarray: .*matrix"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tv.Guarantee(mu=1.0, order=5).odds(0.01), "at least 0.5 and below 1"),
+        (lambda: tv.design(PRIOR, [SECRET]), "a budget or bounds of the loss, got neither"),
+        (lambda: tv.design(PRIOR, [SECRET], budget=1.0, bounds=[1.0]), "the loss, got both"),
+    ],
+)
+def test_what_is_easily_mistaken_is_refused_in_words(call: Any, words: str) -> None:
+    with pytest.raises(InvalidValue, match=words):
+        call()
+
+
+@pytest.mark.parametrize("name", tv.__all__)
+def test_examples_in_docstrings_run(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    public = getattr(tv, name)
+    found = doctest.DocTestFinder(recurse=inspect.isclass(public)).find(
+        inspect.unwrap(public), name, globs={"tv": tv, "np": np}
+    )
+    examples = [test for test in found if test.examples]
+    if inspect.isfunction(public) and name not in {"read_readings", "open_ledger"}:
+        assert examples, "an example says more than words"
+    for test in examples:
+        assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0

@@ -51,19 +51,6 @@ ELSEWHERE = [page for page in WITH_EXAMPLES if page.parent.name == "tutorials"]
 OTHERS = [page for page in WITH_EXAMPLES if page not in [*TOGETHER, *ELSEWHERE]]
 
 
-@pytest.mark.slow
-def test_examples_in_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of docs/plots.md, one after the other, as somebody would try them."""
-    monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "plots.md", "exec"), names)
-    assert {"trace", "covariance", "posterior", "trade_off"} <= names.keys()
-    assert Path("before-and-after.svg").stat().st_size > 1000
-
-
 def test_documents_have_examples() -> None:
     assert ROOT / "README.md" in WITH_EXAMPLES
     assert len(WITH_EXAMPLES) >= len(COMMANDS)

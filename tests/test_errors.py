@@ -2,7 +2,14 @@
 
 import pytest
 
-from trailveil.errors import InvalidValue, number_between, said
+from trailveil.errors import (
+    InvalidValue,
+    Refused,
+    in_python,
+    number_between,
+    python_errors,
+    said,
+)
 from trailveil.release.request import Request
 
 
@@ -33,3 +40,32 @@ def test_out_of_bounds_states_both_bounds(number: float) -> None:
         Request((), order=number)
     assert "\n" not in str(refusal.value)
     assert number_between("order", 5, 1, 1e9) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            "state a smaller --radius or --activity drive",
+            "state a smaller radius or activity='drive'",
+        ),
+        ("with --radius 120.5; say --leave 300", "with radius=120.5; say leave=300"),
+        ("add --replace if nobody has it", "add replace=True if nobody has it"),
+        ("(--no-ends with --between)", "(ends=False with between)"),
+        ("add --tz ZONE (the zone)", "add tz=ZONE (the zone)"),
+        ("or stops (--stops auto)", "or stops (stops=True)"),
+        ("a noise (--noise-std)", "a noise (tv.kernels.White)"),
+        ("(trailveil place add --change), or --mechanism cut", None),
+        ("nothing of - or -- that is -5", "nothing of - or -- that is -5"),
+    ],
+)
+def test_options_are_arguments_in_python(message: str, expected: str | None) -> None:
+    command = "(trailveil place add --change), or mechanism='cut'"
+    assert in_python(message) == (command if expected is None else expected)
+
+
+def test_an_error_keeps_its_kind_and_names_arguments() -> None:
+    with pytest.raises(Refused, match=r"^state radius=5$"), python_errors():
+        raise Refused("state --radius 5")
+    with pytest.raises(KeyError), python_errors():
+        raise KeyError("--radius")

@@ -1,5 +1,6 @@
 """The documents as a site: it is built without a warning, whole, and asks no host for anything."""
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import trailveil as tv
+from docs.site.gallery import EXAMPLES, ORDER, picture
+from docs.site.notebooks import notebook
 from docs.site.options import all_options
 from trailveil.cli import COMMANDS, cli
 
@@ -189,3 +192,57 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", page)
     assert "tv.Secret.at(times, recorded)" in text
     assert "metres of the 68 % circle that is left" in text
+
+
+def test_the_gallery_has_every_example_by_the_public_interface_alone() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(ORDER)
+    listed = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    for name in ORDER:
+        program = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+        assert "import trailveil as tv" in program
+        assert "from trailveil" not in program
+        assert f"gallery/{name}.py" in listed
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_the_picture_that_each_example_makes(site: Path) -> None:
+    page = (site / "docs/gallery.html").read_text(encoding="utf-8")
+    for name in ORDER:
+        assert f'src="gallery/{name}.svg"' in page
+        assert (site / f"docs/gallery/{name}.svg").read_text(encoding="utf-8").count("<path") > 10
+
+
+def test_an_example_that_fails_ends_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrong.py").write_text("raise ValueError('no picture')", encoding="utf-8")
+    monkeypatch.setattr("docs.site.gallery.EXAMPLES", tmp_path)
+    with pytest.raises(
+        RuntimeError, match="the example wrong must run, got: ValueError: no picture"
+    ):
+        picture("wrong")
+
+
+@pytest.mark.slow
+def test_each_tutorial_is_a_notebook_as_well(site: Path) -> None:
+    for page in (ROOT / "docs/tutorials").glob("*.md"):
+        assert f'href="{page.stem}.ipynb"' in (site / f"docs/tutorials/{page.stem}.html").read_text(
+            encoding="utf-8"
+        )
+        held = json.loads((site / f"docs/tutorials/{page.stem}.ipynb").read_text(encoding="utf-8"))
+        code = [cell["source"] for cell in held["cells"] if cell["cell_type"] == "code"]
+        blocks = re.findall(r"^```(?:python|console)$", page.read_text(), flags=re.MULTILINE)
+        assert len(code) == len(blocks) > 2
+        assert held["nbformat"] == 4
+        assert len({cell["id"] for cell in held["cells"]}) == len(held["cells"])
+
+
+def test_a_notebook_has_the_lines_of_its_page_and_not_what_they_print() -> None:
+    page = "# Title\n\n```python\nx = 1\n```\n\n```text\n1\n```\n\nThen\n\n```console\n$ ls\n```\n"
+    cells = json.loads(notebook(page))["cells"]
+    assert [(cell["cell_type"], cell["source"]) for cell in cells] == [
+        ("markdown", "# Title"),
+        ("code", "x = 1"),
+        ("markdown", "Then"),
+        ("code", "!ls"),
+    ]

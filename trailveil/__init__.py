@@ -5,6 +5,7 @@ Each is imported when it is first asked for.
 """
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from trailveil.version import __version__
@@ -94,7 +95,13 @@ def __getattr__(name: str) -> object:
         return import_module(f"trailveil.{_MODULES[name]}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"trailveil.{_HOME[name]}"), name)
+    value = getattr(import_module(f"trailveil.{_HOME[name]}"), name)
+    if isinstance(value, FunctionType):
+        from trailveil.errors import python_errors
+
+        value = python_errors()(value)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -3,8 +3,8 @@
 The options have the names, meanings and defaults of those of the commands.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -54,6 +54,10 @@ def read(
     tz: the zone of times without one, such as UTC. keep: fields to read besides. every: seconds
     between fixes, where the file has no times. most: how many fixes there may be. Raises
     UnreadableInput or Refused, in one line.
+
+    >>> tv.write(tv.datasets.simulated_day(), "read.gpx")
+    >>> len(tv.read("read.gpx"))
+    907
     """
     return load(Path(source), zone=zone_named(tz), every=every, keep=keep, most=most)[0]
 
@@ -78,6 +82,8 @@ def write(trace: Trace, output: File, *, overwrite: bool = False) -> None:
     """Write a trace as it is, in the format of the suffix: nothing in it is protected.
 
     Raises UnwritableOutput for a suffix that is not written, or a file that exists.
+
+    >>> tv.write(tv.datasets.simulated_day(), "written.csv")
     """
     path = Path(output)
     format_to_write(path.suffix)
@@ -94,6 +100,7 @@ def protect(
     subject: str = ME,
     key: bytes | Path | None = None,
     again: bool = False,
+    replace: bool = False,
     versions: None = None,
     **options: Unpack[Options],
 ) -> Plan: ...
@@ -108,6 +115,7 @@ def protect(
     subject: str = ME,
     key: bytes | Path | None = None,
     again: bool = False,
+    replace: bool = False,
     versions: Mapping[str, Options],
     **options: Unpack[Options],
 ) -> dict[str, Plan]: ...
@@ -121,6 +129,7 @@ def protect(
     subject: str = ME,
     key: bytes | Path | None = None,
     again: bool = False,
+    replace: bool = False,
     versions: Mapping[str, Options] | None = None,
     **options: Unpack[Options],
 ) -> Plan | dict[str, Plan]:
@@ -128,10 +137,20 @@ def protect(
 
     request: how, in place of options; what to protect is still in the options. ledger: of the user,
     where none is stated; places with names are known from it, and a second, different release of
-    one recording is refused unless `again`. subject: whose it is. key: a key file, or its 32 bytes:
-    with one the same request is the same release on every machine. versions: by name, options that
-    differ, such as radius: a plan for each, the finest first, in the order to publish them in; all
+    one recording is refused unless `again`, or `replace`, as of `publish`. subject: whose it is.
+    key: a key file, or its 32 bytes: with one the same request is the same release on every
+    machine. versions: by name, options that differ, such as radius: a plan for each, the finest
+    first, in the order to publish them in (of these, only the first may replace others); all
     versions tell together what the finest tells. Raises Refused or InvalidValue, in one line.
+
+    >>> day = tv.datasets.simulated_day()
+    >>> plan = tv.protect(day, between=[("08:39", "09:21")], tz="UTC", activity="ride")
+    >>> round(plan.guarantee.epsilon, 2)
+    1.0
+    >>> apart = {"friends": {"radius": 30}, "public": {"radius": 100}}
+    >>> plans = tv.protect(day, activity="drive", versions=apart)
+    >>> list(plans)
+    ['friends', 'public']
     """
     book = user_ledger() if ledger is None else ledger
     secret = load_key(key) if isinstance(key, Path) else key
@@ -145,13 +164,13 @@ def protect(
         if versions is not None:
             stated = [Version(name, _of_version(options, more)) for name, more in versions.items()]
             about = (book, trace, chosen_of(options), stated)
-            plans = protect_versions(*about, **whose, cache=cache, alone=again)
+            plans = protect_versions(*about, **whose, cache=cache, alone=again or replace)
             return {plan.version: plan for plan in plans}
         public = known_public(book, trace, subject)
         asked = requested(trace, chosen_of(options), whole, places, public)
-        check_released(*(book, trace, asked), again=again, **whose)
+        check_released(*(book, trace, asked), again=again or replace, **whose)
         plan = protect_parts(trace, asked, places=places, cache=cache)
-    return replace(plan, subject=subject, key=secret)
+    return dataclasses.replace(plan, subject=subject, key=secret)
 
 
 def _of_version(shared: Options, more: Options) -> Request:
@@ -176,23 +195,31 @@ def publish(
     *,
     ledger: Ledger | None = None,
     again: bool = False,
+    replace: bool = False,
     limit: float | None = None,
     overwrite: bool = False,
 ) -> Receipt[Trace]:
     """Count a release in the ledger, draw it and write it, in the format of the suffix.
 
-    Its subject and its key are those of `protect`. limit: of epsilon in total. Raises Refused for a
+    Its subject and its key are those of `protect`. replace: nobody has an earlier version, which
+    counts no more; its file is overwritten. limit: of epsilon in total. Raises Refused for a
     different release of the recording unless `again`, and beyond the limit; UnwritableOutput where
     the file cannot be written.
+
+    >>> plan = tv.protect(tv.datasets.simulated_day(), activity="ride")
+    >>> receipt = tv.publish(plan, "shared.gpx")
+    >>> len(receipt.released) == len(tv.read("shared.gpx"))
+    True
     """
     path = Path(output)
-    check_writable(path, overwrite=overwrite)
+    check_writable(path, overwrite=overwrite or replace)
     return publish_plan(
         plan,
         user_ledger() if ledger is None else ledger,
         path,
-        overwrite=overwrite,
+        overwrite=overwrite or replace,
         again=again,
+        instead=replace,
         key=plan.key,
         subject=plan.subject or ME,
         limit=limit,
@@ -213,6 +240,12 @@ def audit(
 
     selection: what was protected, as for `protect`; everywhere: every fix was. keep: fields that
     were kept on purpose, or all.
+
+    >>> day = tv.datasets.simulated_day()
+    >>> tv.write(day, "audited.gpx")
+    >>> receipt = tv.publish(tv.protect(day), "audited.private.gpx")
+    >>> tv.audit("audited.gpx", "audited.private.gpx").clean
+    True
     """
     chosen = chosen_of(selection)
     return scan(
@@ -242,6 +275,14 @@ def protect_frame(
     key: a key file, or its 32 bytes. trace: the column that names the traces. ledger: where each
     release is counted; for None nothing is. refused: takes (trace, reason) of traces that are left
     out; without, the first refusal is raised.
+
+    >>> import pandas as pd
+    >>> day = tv.datasets.simulated_day()
+    >>> frame = pd.DataFrame({"latitude": day.positions[:, 0], "longitude": day.positions[:, 1]})
+    >>> frame["timestamp"] = pd.to_datetime(day.times, utc=True)
+    >>> shared = tv.protect_frame(frame, key=bytes(32), activity="ride")
+    >>> len(shared) < len(frame)
+    True
     """
     from trailveil.batch.frame import protect_frame as protect_table
     from trailveil.batch.rules import Rules

@@ -16,6 +16,9 @@ No message holds a recorded position, a key, or any other secret, but a time tha
 protect it: what is kept, or told of many recordings, is `public`, without that.
 """
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from math import copysign, inf, isfinite
 
@@ -109,3 +112,42 @@ def number_between(name: str, number: float, least: float, most: float) -> float
             f"{said(number)}"
         )
     return float(number)
+
+
+# A command is left as it is; of an option: whether it is denied, its name, what it is set to.
+_OPTION = re.compile(
+    r"(?P<command>trailveil(?: [a-z]+)+(?: --[a-z-]+)+)"
+    r"|--(?P<no>no-)?(?P<name>[a-z]+(?:-[a-z]+)*)"
+    r"(?: (?P<number>\d[\d.]*)"
+    r"| (?P<word>cut|noise|both|optimal|multiple-secrets|path|walk|run|ride|drive)\b"
+    r"| (?P<open>[A-Z][A-Z_/,]*)\b| auto\b)?"
+)
+_ALONE = {"stops", "everywhere", "again", "replace"}
+_ELSEWHERE = {"noise-std": "tv.kernels.White", "adversary": "adversaries", "max-points": "most"}
+
+
+def in_python(message: str) -> str:
+    """A message with the options of the command line as arguments of Python."""
+
+    def argument(option: "re.Match[str]") -> str:
+        if option["command"]:
+            return option[0]
+        name = _ELSEWHERE.get(option["name"], option["name"].replace("-", "_"))
+        if option["no"]:
+            return f"{name}=False"
+        if option["name"] in _ALONE:
+            return f"{name}=True"
+        value = option["number"] or (option["word"] and repr(option["word"])) or option["open"]
+        return f"{name}={value}" if value else name
+
+    return _OPTION.sub(argument, message)
+
+
+@contextmanager
+def python_errors() -> Iterator[None]:
+    """Within, errors name arguments of Python in place of options of the command line."""
+    try:
+        yield
+    except TrailveilError as error:
+        error.args = (in_python(str(error)),)
+        raise

@@ -13,7 +13,9 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from docs.site.options import all_options  # noqa: E402 - only now it can be found
+from docs.site.gallery import gallery  # noqa: E402 - only now it can be found
+from docs.site.notebooks import notebook  # noqa: E402
+from docs.site.options import all_options  # noqa: E402
 from docs.site.reference import reference  # noqa: E402
 from trailveil.cli import COMMANDS  # noqa: E402
 from trailveil.version import __version__  # noqa: E402
@@ -41,8 +43,8 @@ NAVIGATION = {
     "What is promised": [
         *("guarantees", "activities", "security", "report", "recurring-places", "realism")
     ],
-    "Python": ["api"],
-    "Priors, files, pictures": ["priors", "formats", "scaling", "plots"],
+    "Python": ["api", "gallery"],
+    "Priors and files": ["priors", "formats", "scaling"],
     "Background": ["comparison", "paper", "decisions"],
     "Help": ["glossary", "troubleshooting"],
 }
@@ -79,6 +81,13 @@ def add(app: Sphinx, docname: str, content: list[str]) -> None:
         content[0] += "\n" + all_options(name)
     elif docname == "docs/api":
         content[0] += "\n" + reference()
+    elif folder == "docs/tutorials":
+        whole = notebook(content[0])
+        (place := Path(app.outdir) / folder).mkdir(parents=True, exist_ok=True)
+        (place / f"{name}.ipynb").write_text(whole, encoding="utf-8")
+        content[0] += f'\n<a href="{name}.ipynb" download>This page as a notebook</a>\n'
+    elif docname == "docs/gallery":
+        content[0] += "\n" + gallery(Path(app.outdir) / "docs" / "gallery")
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

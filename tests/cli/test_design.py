@@ -26,6 +26,7 @@ KEYS: dict[str, tuple[type, ...]] = {
     "max_std": NUMBER,
     "secrets": (list,),
     "gap": (float, type(None)),
+    "solved_at": (float, type(None)),
     "seconds": NUMBER,
 }
 SECRET_KEYS: dict[str, tuple[type, ...]] = {
@@ -74,6 +75,7 @@ def check(report: dict[str, Any], mechanism: str, indices: list[list[int]]) -> N
     assert report["rms"] == pytest.approx((report["noise_trace"] / 12) ** 0.5, rel=1e-12)
     assert report["rms"] <= report["max_std"] * (1 + 1e-12)
     assert (report["gap"] is None) == (mechanism != "optimal")
+    assert (report["solved_at"] == 1000.0) == (mechanism in {"sdp-a", "multiple-secrets"})
     assert [each["indices"] for each in report["secrets"]] == indices
     for secret in report["secrets"]:
         of_kind(secret, SECRET_KEYS)
@@ -254,7 +256,7 @@ def test_design_says_so_in_words(run: Run) -> None:
     assert status == 0, err
     (line,) = [line for line in out.splitlines() if "certified" in line]
     assert "epsilon <= " in line
-    assert "against who knows nothing besides; who knows one true place" in line
+    assert "an adversary who knows nothing besides; an adversary who knows one true place" in line
     assert "a recorded value, whichever one value is known" in line
     assert "128 bits" in line
 
@@ -310,3 +312,16 @@ def test_bad_weights_are_refused_in_one_line(run: Run, text: str) -> None:
     assert status == 1
     assert "weights must be" in err
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("times", "loss"), [("1000", 184.324), ("1", 328.141)])
+def test_the_paper_s_program_says_at_which_budget_it_was_solved(
+    run: Run, times: str, loss: float
+) -> None:
+    series = ("--points", "50", "--kernel", "rbf", "--length-scale", "6.1", "--noise-std", "0.1")
+    asked = ("--secret", "24,25", "--budget", "0.02", "--mechanism", "sdp-a")
+    words = (*series, *asked, "--solved-at", times)
+    report = json.loads(run(*words, "--json")[1])
+    assert report["solved_at"] == float(times)
+    assert report["secrets"][0]["loss"] == pytest.approx(loss, rel=1e-5)
+    assert f"solved at {int(times):,} times the budget" in run(*words)[1]

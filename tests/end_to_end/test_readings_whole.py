@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.readings import readings_request
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, Kernel, Matern12, Matern32, Matern52, White
-from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
+from trailveil.release.readings_release import ReadingsPlan, plan_readings
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Stretch
 
@@ -24,7 +25,7 @@ def readings() -> Readings:
 def planned(kernel: Kernel, first: int, last: int) -> ReadingsPlan:
     recorded = readings()
     part = Stretch("a part", int(recorded.times[first]), int(recorded.times[last]))
-    return plan_readings(recorded, ReadingsRequest((part,), RADIUS, "degC", kernel))
+    return plan_readings(recorded, readings_request((part,), RADIUS, kernel))
 
 
 def truly_lost(kernel: Kernel, readings_plan: ReadingsPlan, weights: FloatArray) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
@@ -10,8 +11,10 @@ from sklearn.gaussian_process import kernels as sk
 import trailveil as tv
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.extended import Extended
+from trailveil.gp.gaussian import KERNEL_ROUNDING, UNIT_ROUNDOFF
 from trailveil.gp.kernels import (
     RBF,
+    Conditioned,
     Constant,
     Function,
     Kernel,
@@ -244,3 +247,47 @@ def test_draws_have_the_mean_and_the_covariance() -> None:
     spread = white @ white.T / 20_000 - np.eye(5)
     assert np.abs(spread).max() < 5 * (2 / 20_000) ** 0.5
     assert np.array_equal(prior.draw(3), prior.draw(3))
+
+
+def conditioned(kernel: Kernel, variance: float) -> Conditioned:
+    times, weights = np.array([0.5, 2.0, 8.0]), np.array([[0.5, 0.5, 0.0], [0.0, 1.0, -1.0]])
+    return Conditioned(kernel, times, weights, variance * np.eye(2))
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e-3, 1e-12])
+def test_a_conditioned_kernel_is_that_of_mpmath(variance: float) -> None:
+    """A level of a kilometre, and sums that are known to a micrometre: no digit is lost."""
+    given, times = conditioned(Matern32(3.0, 2.0) + Constant(1e3), variance), TIMES[:4]
+    context = mpmath.MPContext()
+    context.dps = 90
+    everything = [*times, *given.times]
+
+    def value(a: float, b: float) -> Any:
+        x = context.sqrt(3) * abs(context.mpf(a) - b) / 3
+        return 4 * (1 + x) * context.exp(-x) + 10**6
+
+    joint = context.matrix([[value(a, b) for b in everything] for a in everything])
+    weights = context.matrix(given.weights.tolist())
+    observed = weights * joint[4:, 4:] * weights.T + context.matrix(given.covariance.tolist())
+    shared = joint[:4, 4:] * weights.T
+    exact = joint[:4, :4] - shared * (observed**-1 * shared.T)
+    deviations = [float(context.sqrt(exact[i, i])) for i in range(4)]
+    expected = np.array(exact.tolist(), dtype=np.float64)
+    allowed = KERNEL_ROUNDING * UNIT_ROUNDOFF * np.outer(deviations, deviations)
+    assert np.all(np.abs(given(times, times) - expected) <= allowed)
+    assert np.all(np.abs(given.diagonal(times) - np.diag(expected)) <= np.diag(allowed))
+
+
+@pytest.mark.parametrize(
+    ("weights", "covariance", "words"),
+    [
+        (np.eye(3), np.eye(2), r"weights must be finite, \(2, 3\), got \(3, 3\)"),
+        (np.eye(3), np.diag([1.0, 1.0, 0.0]), "must have a positive variance"),
+        (np.full((1, 3), np.nan), np.eye(1), "weights must be finite"),
+    ],
+)
+def test_an_observation_that_cannot_be_is_refused(
+    weights: Any, covariance: Any, words: str
+) -> None:
+    with pytest.raises(InvalidValue, match=words):
+        Conditioned(RBF(2.0), np.arange(3.0), weights, covariance)

@@ -15,6 +15,7 @@ from trailveil.gp.extended import Extended
 from trailveil.gp.gaussian import KERNEL_ROUNDING, UNIT_ROUNDOFF, FloatArray
 from trailveil.gp.kernels import (
     RBF,
+    Conditioned,
     Constant,
     Function,
     IntegratedOU,
@@ -149,8 +150,8 @@ def agree(computed: FloatArray, expected: FloatArray, kernel: Kernel, times: Flo
 
 def test_every_kernel_has_a_row() -> None:
     kinds = {type(part) for kernel in KERNELS.values() for part in parts(kernel)}
-    # Those two are of what is given, at stated times or in double precision alone.
-    elsewhere = {Tabulated, Function}  # tests/gp/test_adapters.py
+    # Those three are of what is given, at stated times or in double precision alone.
+    elsewhere = {Tabulated, Function, Conditioned}  # tests/gp/test_adapters.py
     assert kinds == set(Kernel.__subclasses__()) - elsewhere
 
 

@@ -15,9 +15,9 @@ from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures, v
 from trailveil.privacy.loss import losses, marginal_losses
 from trailveil.privacy.markov import MarkovSystem
 from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.points import Beside
 from trailveil.privacy.prior import Prior, SideInformation, observe
 from trailveil.privacy.secrets import Secret
-from trailveil.privacy.values_beside import Beside
 
 # One row more than extended precision would take: full matrices in double precision answer.
 COUNT, EQUAL = 321, 1e-8

@@ -104,6 +104,20 @@ def test_a_trade_off_is_what_the_designer_gives() -> None:
             trade_off(lambda _: NOISE, wrong)
 
 
+def test_trade_offs_by_name_have_a_legend_and_looks_of_their_own() -> None:
+    several = {"half": lambda e: NOISE.scaled(0.5 / e), "whole": lambda e: NOISE.scaled(1 / e)}
+    axes = trade_off(several, [1, 2], squared=True, unit="degC")
+    half, whole = axes.lines
+    assert np.allclose(np.asarray(whole.get_ydata(), dtype=float), NOISE.rms**2 / np.array([1, 2]))
+    assert np.allclose(np.asarray(half.get_ydata(), dtype=float) * 2, whole.get_ydata())
+    assert half.get_color() != whole.get_color()
+    assert half.get_linestyle() != whole.get_linestyle()
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["half", "whole"]
+    assert axes.get_ylabel() == "mean squared error (degC\u00b2)"
+
+
 def test_a_covariance_is_that_of_the_mechanism_and_draws_are_of_it() -> None:
     upper, lower = covariance(NOISE, samples=2000, generator=np.random.default_rng(1))
     gamma = NOISE.covariance()

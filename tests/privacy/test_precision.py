@@ -8,7 +8,7 @@ from trailveil.errors import NumericalError
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import no_noise
-from trailveil.privacy.precision import given_one_value, variances_given_one_value
+from trailveil.privacy.precision import given_one_value
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 
@@ -49,21 +49,9 @@ def test_one_known_value_tells_what_two_gaussians_tell(name: str) -> None:
         with mp.workdps(50):
             truth = [expected(kernel, secret, float(at)) for at in points]
         whole = given_one_value(prior, secret, points, ACCURACY)[:, 0, 0]
-        alone = variances_given_one_value(prior, secret, points, ACCURACY)[:, 0]
         # The entries of the matrices themselves are in double precision: of a level of 1e10 m^2.
         far = name == "level"
         assert whole == pytest.approx(truth, rel=1e-6 if far else 1e-10, abs=1e-5 if far else None)
-        assert alone == pytest.approx(whole, rel=1e-12)
-
-
-def test_many_places_at_once_have_the_diagonals_of_their_matrices() -> None:
-    prior = Prior(KERNELS["level"], TIMES)
-    times = np.array([20.0, 45.0, 90.0])
-    several = Secret("places", times, np.array([[1.0, 0, 0], [0, 1, 0], [0.5, 0, 0.5]]))
-    points = np.array([0.0, 400.0])
-    matrices = given_one_value(prior, several, points, ACCURACY)
-    diagonals = variances_given_one_value(prior, several, points, ACCURACY)
-    assert diagonals == pytest.approx(np.diagonal(matrices, axis1=1, axis2=2), rel=1e-13)
 
 
 def test_a_loss_beyond_the_squares_of_doubles_is_that_of_a_secret_that_is_known() -> None:

@@ -81,7 +81,8 @@ def exact(observation: Observation, secret: Secret) -> FloatArray:
     # Fixed point holds numbers of size one: everything is divided by one large scale.
     scale = m.number(2.0**70)
     objects = eliminate(m.fixed(joint / scale), rows_observed.size, BITS)
-    return m.floats(objects) * 2.0**70
+    floats = np.frompyfunc(lambda value: float(m.context.ldexp(value, -m.bits)), 1, 1)
+    return np.asarray(floats(objects), dtype=np.float64) * 2.0**70
 
 
 @settings(max_examples=40)

@@ -9,16 +9,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from tests.readings import readings_request
 from trailveil.errors import InvalidValue, Refused, TrailveilError
 from trailveil.gp.kernels import RBF, Constant, Kernel, Matern32, Periodic, White
 from trailveil.privacy.guarantee import loss_bound_for
 from trailveil.release.readings_release import (
     DECIMALS,
     ReadingsPlan,
-    ReadingsRequest,
     draw_readings,
     plan_readings,
 )
+from trailveil.release.request import Method, Request
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Stretch
 
@@ -59,8 +60,8 @@ def readings(count: int = 120, seed: int = 3) -> Readings:
     return Readings((BEGIN + np.round(seconds * 1e9)).astype(np.int64), values, "degC")
 
 
-def request(kernel: Kernel, *stretches: Stretch, **more: Any) -> ReadingsRequest:
-    return ReadingsRequest(stretches, 1.0, "degC", kernel + White(NOISE), **more)
+def request(kernel: Kernel, *stretches: Stretch, **more: Any) -> Request:
+    return readings_request(stretches, 1.0, kernel + White(NOISE), **more)
 
 
 def stay(of: Readings, first: int, last: int) -> Stretch:
@@ -136,7 +137,7 @@ def test_a_few_readings_one_of_which_is_lost() -> None:
     of = Readings(BEGIN + seconds * 10**9, 21 + seconds / 420, "degC")
     when = int(of.times[5])
     kernel = Matern32(600.0, 2.0) + White(4.0)
-    asked = ReadingsRequest((Stretch("at a stated time", when, when),), 1.0, "degC", kernel)
+    asked = readings_request((Stretch("at a stated time", when, when),), 1.0, kernel)
     readings_plan = plan_readings(of, asked)
     assert 0 < readings_plan.findings[0].guarantee.epsilon <= 1
     assert readings_plan.gap is not None
@@ -162,7 +163,7 @@ def test_noise_too_large_for_exact_sums_is_refused() -> None:
     huge = Matern32(3 * HOUR, 1e13) + Constant(1e14) + White(NOISE)
     for stretches in ((stay(of, 10, 14),), ()):
         with pytest.raises(Refused, match=r"noise must stay below 1e\+08 degC"):
-            plan_readings(of, ReadingsRequest(stretches, 1e10, "degC", huge))
+            plan_readings(of, readings_request(stretches, 1e10, huge))
 
 
 def test_withheld_readings_are_not_released_and_their_gap_is_accounted() -> None:
@@ -176,10 +177,10 @@ def test_withheld_readings_are_not_released_and_their_gap_is_accounted() -> None
     assert lost(readings_plan, prior, np.eye(len(of))[52]) <= loss_bound_for(1.0, 1.0, 5.0) * (
         1 + 1e-8
     )
-    alone = plan_readings(of, replace(stated, noise=False, withhold=24 * HOUR))
+    alone = plan_readings(of, replace(stated, method=Method.CUT, withhold=24 * HOUR))
     assert alone.mechanism.noise_trace == 0
     with pytest.raises(Refused, match="withholding alone must reach the target"):
-        plan_readings(of, replace(stated, noise=False, withhold=0.0))
+        plan_readings(of, replace(stated, method=Method.CUT, withhold=0.0))
     with pytest.raises(Refused, match="at least two readings"):
         plan_readings(of, replace(stated, withhold=1e8))
 
@@ -204,12 +205,12 @@ def test_what_is_drawn_is_the_value_and_noise_of_the_design(name: str, everywher
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ReadingsRequest((), 0.0, "degC", White(0.3)),
-        lambda: ReadingsRequest((), float("nan"), "degC", White(0.3)),
-        lambda: ReadingsRequest((), 1.0, "degC", RBF(1.0)),
-        lambda: ReadingsRequest((), 1.0, "degC", RBF(1.0) + White(1e-6)),
-        lambda: ReadingsRequest((), 1.0, "degC", White(0.3), order=1.0),
-        lambda: ReadingsRequest((), 1.0, "degC", White(0.3), withhold=-1.0),
+        lambda: readings_request((), 0.0, White(0.3)),
+        lambda: readings_request((), float("nan"), White(0.3)),
+        lambda: plan_readings(readings(9), readings_request((), 1.0, RBF(1.0))),
+        lambda: plan_readings(readings(9), readings_request((), 1.0, RBF(9.0) + White(1e-6))),
+        lambda: readings_request((), 1.0, White(0.3), order=1.0),
+        lambda: readings_request((), 1.0, White(0.3), withhold=-1.0),
         lambda: plan_readings(readings(9), request(RBF(9.0), withhold=5.0)),
         lambda: plan_readings(readings(6000), request(RBF(9.0))),
     ],

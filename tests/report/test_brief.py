@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.readings import readings_request
 from tests.report.test_report import PLANS, TRACE, stretch
 from trailveil.gp.kernels import RBF, White
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
-from trailveil.release.readings_release import ReadingsRequest, plan_readings
+from trailveil.release.readings_release import plan_readings
 from trailveil.release.request import Method, Request
 from trailveil.report.brief import (
     COLUMNS,
@@ -65,7 +66,7 @@ def test_readings_are_told_as_shortly(count: int) -> None:
         for when in times[5 : 5 + 12 * count : 12]
     )
     kernel = RBF(10_800.0, 2.0) + White(0.3)
-    readings_plan = plan_readings(readings, ReadingsRequest(parts, 1.0, "degC", kernel))
+    readings_plan = plan_readings(readings, readings_request(parts, 1.0, kernel))
     report = record_readings(readings_plan, None, output="room.private.csv")
     shown = brief_readings(report, further=True)
     lines = shown.splitlines()

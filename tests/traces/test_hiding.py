@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.readings import readings_request
 from tests.rides import ride
 from tests.structured import rounded
 from trailveil.gp.gaussian import FloatArray
@@ -18,7 +19,7 @@ from trailveil.release.common import Common
 from trailveil.release.drawing import draw, noise_of
 from trailveil.release.plan import Plan, with_common
 from trailveil.release.protect import protect
-from trailveil.release.readings_release import ReadingsRequest, draw_readings, plan_readings
+from trailveil.release.readings_release import draw_readings, plan_readings
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read, write
 from trailveil.traces.formats.table import FORMATS
@@ -200,7 +201,7 @@ def test_readings_have_noise_of_a_step_and_no_finer_digit(step: float) -> None:
     readings = Readings(times, values, "degC")
     kernel = Matern32(3600.0, 2.0) + Constant(100.0) + White(0.02)
     at = int(times[150])
-    request = ReadingsRequest((Stretch("stated", at, at),), 2.0, "degC", kernel)
+    request = readings_request((Stretch("stated", at, at),), 2.0, kernel)
     readings_plan = plan_readings(readings, request)
     moved = np.any(readings_plan.mechanism.factor != 0, axis=1)
     assert np.sqrt(readings_plan.mechanism.independent_variances[moved]) == pytest.approx(

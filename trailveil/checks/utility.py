@@ -115,6 +115,10 @@ def compare(before: Trace, after: Trace) -> Utility:
     """What a release is still good for; fixes are the same where their times are.
 
     Raises InvalidValue where no fix is in both, Refused where one reaches too far for one frame.
+
+    >>> day = tv.datasets.simulated_day()
+    >>> tv.compare(day, day.only(day.seconds > 600)).withheld > 0
+    True
     """
     _, recorded, other = np.intersect1d(
         before.times, after.times, assume_unique=True, return_indices=True

@@ -13,7 +13,8 @@ from trailveil.files.keys import load_key
 from trailveil.files.source import named as file_named
 from trailveil.ledger import user_ledger
 from trailveil.ledger.commit import Receipt, check_released_readings, commit_readings
-from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
+from trailveil.release.readings_release import ReadingsPlan, plan_readings
+from trailveil.release.request import Method, Request
 from trailveil.report.brief import brief_readings
 from trailveil.report.readings import record_readings, text_readings
 from trailveil.traces.loading import load_readings
@@ -126,7 +127,7 @@ def _check(source: Path, output: Path, options: dict[str, Any], given: set[str])
         )
 
 
-def _request(readings: Readings, options: dict[str, Any], given: set[str]) -> ReadingsRequest:
+def _request(readings: Readings, options: dict[str, Any], given: set[str]) -> Request:
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     stretches = tuple(merged(chosen.stated(readings)))
     if bool(stretches) == options["everywhere"]:
@@ -134,13 +135,11 @@ def _request(readings: Readings, options: dict[str, Any], given: set[str]) -> Re
             "readings must be protected at times that are stated (--at, --between), or all of them "
             "(--everywhere), got neither or both"
         )
-    return ReadingsRequest(
+    method = Method(options["mechanism"]) if "mechanism" in given else Method.NOISE
+    return Request(
         stretches,
-        options["radius"],
-        readings.unit,
-        prior_in(readings.unit, options["prior"]).kernel,
-        options["epsilon"],
-        options["order"],
-        options["withhold"],
-        options["mechanism"] == "noise" or "mechanism" not in given,
+        method=Method.EVERYWHERE if options["everywhere"] and method is Method.NOISE else method,
+        kernel=prior_in(readings.unit, options["prior"]).kernel,
+        unit=readings.unit,
+        **{name: options[name] for name in ("radius", "epsilon", "order", "withhold")},
     )

@@ -8,9 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trailveil.designer.designer import LARGEST_GAP, Certificate, Kind, Outcome, design
+    from trailveil.designer.designer import (
+        LARGEST_GAP,
+        PAPER_FACTOR,
+        PAPERS,
+        Certificate,
+        Kind,
+        Outcome,
+        design,
+    )
 
-__all__ = ["LARGEST_GAP", "Certificate", "Kind", "Outcome", "design"]
+__all__ = ["LARGEST_GAP", "PAPERS", "PAPER_FACTOR", "Certificate", "Kind", "Outcome", "design"]
 
 
 def __getattr__(name: str) -> object:

@@ -347,9 +347,3 @@ def concentrated(prior: Prior, indices: NDArray[np.intp], trace: float) -> Mecha
         positive(trace, "the noise budget") / indices.size
     )
     return Mechanism(prior.times, factor)
-
-
-def withhold(prior: Prior, start: float, end: float) -> Mechanism:
-    """Nothing released in [start, end] seconds, all else exactly: a privacy zone, accounted for."""
-    cut = (prior.times >= start) & (prior.times <= end)
-    return no_noise(prior.times).withholding(cut)

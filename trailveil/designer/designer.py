@@ -35,7 +35,7 @@ _LEAST_TRACE, _MOST_TRACE, _HARDLY_ANY = 1e-6, 1e9, 1e-30
 LARGEST_GAP = 1e-3
 # The paper's programs are solved at so many times the budget and scaled down, as its authors do for
 # compound secrets: at the budget itself neighbours can be left with next to no noise.
-_PAPER_FACTOR = 1_000.0
+PAPER_FACTOR = 1_000.0
 
 
 class Kind(StrEnum):
@@ -47,6 +47,10 @@ class Kind(StrEnum):
     CONCENTRATED = "concentrated"
     SDP_A = "sdp-a"
     MULTIPLE_SECRETS = "multiple-secrets"
+
+
+PAPERS = frozenset({Kind.SDP_A, Kind.MULTIPLE_SECRETS})
+"""The paper's own programs, which are solved at a multiple of the budget."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +101,7 @@ def design(
     adversaries: Sequence[Adversary] = (PLAIN,),
     weights: FloatArray | None = None,
     withheld: NDArray[np.bool_] | None = None,
+    solved_at: float = PAPER_FACTOR,
 ) -> tuple[Mechanism, Certificate]:
     """The Gaussian mechanism for some secrets, or (None) for every recorded value at once.
 
@@ -104,13 +109,22 @@ def design(
     for all when `secrets` is None), for the least noise. floor: variance of independent noise that
     must be there. adversaries: each bound holds against each of them, and the worst loss is the
     worst against any. weights: W (n,) > 0, the cost of a unit of noise variance at each point; None
-    for 1 everywhere. withheld: (n,) booleans, points of which nothing is released. Raises
-    Unavailable for what has no closed form and no baseline; Refused where no noise of the kind can
-    meet the bounds; InvalidValue for anything out of range.
+    for 1 everywhere. withheld: (n,) booleans, points of which nothing is released. solved_at: at
+    how many times the budget the paper's programs are solved (see `designer.paper.sdp_a`); 1 for
+    the programs as they are printed. Raises Unavailable for what has no closed form and no
+    baseline; Refused where no noise of the kind can meet the bounds; InvalidValue for anything out
+    of range.
+
+    >>> prior = tv.Prior(tv.kernels.RBF(6.1) + tv.kernels.White(0.1), np.arange(50.0))
+    >>> mechanism, certificate = tv.design(prior, [tv.Secret.at(24.0)], budget=1.0)
+    >>> round(mechanism.noise_trace, 6), certificate.proved
+    (1.0, True)
     """
     cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
     silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
-    request = _Request(prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent)
+    request = _Request(
+        prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent, solved_at
+    )
     request.check()
     if mechanism not in set(Kind):
         raise InvalidValue(f"mechanism must be one of {', '.join(Kind)}, got {mechanism}")
@@ -139,6 +153,7 @@ class _Request:
     adversaries: tuple[Adversary, ...]
     weights: FloatArray
     withheld: NDArray[np.bool_]
+    solved_at: float
 
     @property
     def simple(self) -> bool:
@@ -150,7 +165,8 @@ class _Request:
     def check(self) -> None:
         """InvalidValue for what cannot be meant."""
         if (self.budget is None) == (self.bounds is None):
-            raise InvalidValue("give either a noise budget or bounds of the loss, not both")
+            got = "neither" if self.budget is None else "both"
+            raise InvalidValue(f"noise must have a budget or bounds of the loss, got {got}")
         if self.budget is not None:
             positive(self.budget, "the noise budget")
         if self.secrets is not None and not self.secrets:
@@ -308,8 +324,10 @@ def _maker(kind: Kind, request: _Request) -> Callable[[float], Mechanism]:
                 "SDP_A must have one secret, got several; use --mechanism multiple-secrets or "
                 "optimal"
             )
-        return partial(paper.sdp_a, prior, indices[0], factor=_PAPER_FACTOR)
-    several = partial(paper.multiple_secrets, prior, indices, factor=_PAPER_FACTOR, exactly=True)
+        return partial(paper.sdp_a, prior, indices[0], factor=request.solved_at)
+    several = partial(
+        paper.multiple_secrets, prior, indices, factor=request.solved_at, exactly=True
+    )
     return lambda trace: several(trace).mechanism
 
 

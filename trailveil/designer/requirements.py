@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.designer.views import View, view
-from trailveil.errors import BeyondPrior
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversary import (
@@ -33,27 +32,10 @@ ALL = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """One secret whose mu^2 / radius^2 must be at most `bound`: for one location, its loss.
-
-    against: the adversaries that count, by number; None for all. deviation: the standard deviation
-    that each must be left with, whatever it knew: for one location, in place of the bound.
-    """
+    """One secret whose mu^2 / radius^2 must be at most `bound`: for one location, its loss."""
 
     secret: Secret
     bound: float
-    against: tuple[int, ...] | None = None
-    deviation: float | None = None
-
-    def counts(self, number: int) -> bool:
-        """Whether the adversary of this number counts."""
-        return self.against is None or number in self.against
-
-    def allowed(self, precision: float) -> float:
-        """The most that may be lost by who knows the secret to this precision already.
-
-        Not positive where it knows more than it must be left with.
-        """
-        return self.bound if self.deviation is None else self.deviation**-2 - precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,8 +123,6 @@ def posed(
     pending: list[_Pending] = []
     for i, demand in enumerate(demands):
         for j, adversary in enumerate(adversaries):
-            if not demand.counts(j):
-                continue
             more = [time for a, b, time in values if (a, b) == (i, j)]
             pending += _against(prior, (i, j), demand, adversary, sketches, more)
     pending = _once(pending)
@@ -161,8 +141,6 @@ def posed(
         _requirement(entry, order[entry.sketch], views[entry.sketch], given, margin)
         for entry in pending
     )
-    if any(need.bound <= 0 for need in needs):
-        raise BeyondPrior(max(float(need.precision[0, 0]) for need in needs) ** -0.5)
     return views, needs
 
 
@@ -229,7 +207,7 @@ def _requirement(
         before = given[(pending.sketch, pending.place, pending.accuracy)]
         precision = np.asarray(np.linalg.inv(before[pending.point]))
     at = None if pending.point is None else sketch.points[pending.point]
-    allowed = pending.demand.allowed(float(precision[0, 0]))
+    allowed = pending.demand.bound
     return Requirement(
         pending.family,
         at,

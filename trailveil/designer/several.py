@@ -26,7 +26,6 @@ from trailveil.gp.kernels import split
 from trailveil.privacy.adversary import PLAIN, Adversary, exposures, span_of, value_losses
 from trailveil.privacy.guarantee import tight_bound
 from trailveil.privacy.loss import losses
-from trailveil.privacy.marginals import value_losses as losses_with_values
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 
@@ -115,20 +114,17 @@ class SeveralRequest:
 
     def matrices(self, mechanism: Mechanism) -> list[tuple[Demand, FloatArray]]:
         """Every loss matrix of every demand, recomputed from the mechanism, errors against us."""
-        all_count = all(demand.against is None for demand in self.demands)
-        plain = [adversary for adversary in self.adversaries if adversary == PLAIN and all_count]
+        plain = [adversary for adversary in self.adversaries if adversary == PLAIN]
         by_demand = []
         if plain:
             secrets = [demand.secret for demand in self.demands]
             plain_losses = losses(self.prior, secrets, mechanism)
             pairs = zip(self.demands, plain_losses, strict=True)
             by_demand += [(demand, loss.matrix) for demand, loss in pairs]
-        for j, adversary in enumerate(self.adversaries):
+        for adversary in self.adversaries:
             if adversary in plain:
                 continue
             for demand in self.demands:
-                if not demand.counts(j):
-                    continue
                 exposed = exposures(self.prior, demand.secret, mechanism, adversary)
                 by_demand += [(demand, exposure.learnt) for exposure in exposed]
         return by_demand
@@ -142,36 +138,14 @@ class SeveralRequest:
         for j, adversary in enumerate(self.adversaries):
             if adversary.point is None:
                 continue
-            counting = [i for i, demand in enumerate(self.demands) if demand.counts(j)]
-            for i, times, lost in self._with_values(mechanism, counting, adversary):
-                ratios = np.pad(lost / (self.demands[i].bound * common), 1)
+            for i, demand in enumerate(self.demands):
+                times, lost = value_losses(self.prior, demand.secret, mechanism, adversary)
+                ratios = np.pad(lost / (demand.bound * common), 1)
                 top = (ratios[1:-1] >= ratios[:-2]) & (ratios[1:-1] >= ratios[2:])
                 worst = np.flatnonzero(top & (ratios[1:-1] > 1))
                 best = worst[np.argsort(ratios[1:-1][worst])[::-1][:_OF_ONE]]
                 values += [(i, j, float(times[k])) for k in best]
         return values
-
-    def _with_values(
-        self, mechanism: Mechanism, counting: Sequence[int], adversary: Adversary
-    ) -> list[tuple[int, FloatArray, FloatArray]]:
-        """Of each demand, the times of the values one of which may be known, and the losses."""
-        groups: dict[tuple[float, float, object], list[int]] = {}
-        for i in counting:
-            secret = self.demands[i].secret
-            alone = i if secret.size > 1 or adversary.path is not None else secret.window
-            groups.setdefault((*span_of(secret, adversary), alone), []).append(i)
-        triples = []
-        for numbers in groups.values():
-            secrets = [self.demands[i].secret for i in numbers]
-            if secrets[0].size > 1 or adversary.path is not None:
-                pairs = [
-                    value_losses(self.prior, secret, mechanism, adversary) for secret in secrets
-                ]
-            else:
-                times, each = losses_with_values(self.prior, secrets, mechanism, adversary)
-                pairs = [(times, losses) for losses in each]
-            triples += [(i, *pair) for i, pair in zip(numbers, pairs, strict=True)]
-        return triples
 
 
 def least_noise(request: SeveralRequest) -> tuple[Mechanism, float]:

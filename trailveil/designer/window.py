@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import block_diag, cholesky, solve_triangular
 
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.wanted import check_wanted
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import unproved
@@ -58,21 +59,23 @@ class WindowNoise:
     @property
     def size(self) -> int:
         """How many random numbers it takes."""
-        return len(self.even) + (0 if self.odd is None else len(self.odd))
+        return int(self.even.shape[1] + (0 if self.odd is None else self.odd.shape[1]))
 
-    def columns(self, before: FloatArray, after: FloatArray) -> FloatArray:
+    def columns(self, before: FloatArray, after: FloatArray, *, slopes: bool = False) -> FloatArray:
         """The factor (n, r) at times so many seconds before and after the window.
 
         Both are 0 within it. Where there is one side, the other's seconds are not looked at:
-        nothing may be released there.
+        nothing may be released there. slopes: how fast it changes with time (1 / s) instead.
         """
-        away = np.maximum(before, after)
-        rows = self.knots.rows(away)
+        rows = self.knots.rows(np.maximum(before, after), slopes=slopes)
+        side = np.where(before > after, -1.0, 1.0)[:, None]
         even = rows @ self.even
+        if slopes:  # that of what is the same on both sides has two signs
+            even *= side
         if self.odd is None:
             return even
-        side = np.where(before > after, -1.0, 1.0)[:, None]
-        return np.hstack([even, side * (rows[:, 1:] @ self.odd)])
+        odd = rows[:, 1:] @ self.odd
+        return np.hstack([even, odd if slopes else side * odd])
 
 
 def together(around: Sequence[tuple[FloatArray, FloatArray, WindowNoise]]) -> FloatArray:
@@ -331,6 +334,7 @@ def _stated(
     places = _places(knowledge, problem.knots)
     while True:
         for away in [*places, None]:
+            check_wanted()
             if away not in tracks:
                 tracks[away] = _track(problem, factor, knowledge, away)
         stated["tracks"] = [tracks[away] for away in [*sorted(places), None]]

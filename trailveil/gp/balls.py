@@ -7,7 +7,7 @@ radius interval arithmetic.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -101,22 +101,6 @@ def rows_of(balls: Any) -> list[list[Any]]:
     return [entries[i * width : (i + 1) * width] for i in range(balls.nrows())]
 
 
-def lines_of(balls: Any) -> list[Any]:
-    """The rows of a matrix of balls (n, m), as n matrices (1, m)."""
-    flint = load_flint()
-    return [flint.arb_mat(1, balls.ncols(), row) for row in rows_of(balls)]
-
-
-def stacked(lines: Sequence[Any], columns: int) -> Any:
-    """Matrices (1, m) as the rows of one."""
-    return load_flint().arb_mat(len(lines), columns, [v for row in lines for v in row.entries()])
-
-
-def middle(balls: Any) -> Any:
-    """The middles of a matrix of balls, as balls of no radius."""
-    return balls.mid()
-
-
 def floats(balls: Any) -> FloatArray:
     """The middles of a matrix of balls as doubles (n, m)."""
     values = np.array([float(entry) for entry in balls.entries()], dtype=np.float64)
@@ -140,14 +124,6 @@ def _outward(end: Any, direction: float) -> float:
     exact = load_flint().arb(nearest)
     beyond = exact < end if direction > 0 else exact > end
     return math.nextafter(nearest, direction) if beyond else nearest
-
-
-def largest(balls: Iterable[Any], default: Any = None) -> Any:
-    """A ball that holds the largest number of some balls."""
-    most = default
-    for ball in balls:
-        most = ball if most is None else most.max(ball)
-    return most
 
 
 def within(radius: Any) -> Any:

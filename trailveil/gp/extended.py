@@ -73,11 +73,6 @@ class Extended(Arithmetic):
         whole = self._map(lambda v: int(context.floor(context.ldexp(v, shift))), values)
         return np.asarray(whole, dtype=object)
 
-    def floats(self, fixed: Objects) -> FloatArray:
-        """Integers in units of 2^-bits as float64."""
-        ldexp = self.context.ldexp
-        return np.asarray(self._map(lambda v: float(ldexp(v, -self.bits)), fixed), dtype=np.float64)
-
     @staticmethod
     def _map(function: Callable[[Any], Any], values: Any) -> Any:
         return np.frompyfunc(function, 1, 1)(values)

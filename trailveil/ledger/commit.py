@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,12 @@ from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import write
 from trailveil.traces.projection import placed
-from trailveil.traces.readings import Readings, Timed
+from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import TimeSeries, Trace
 
 if TYPE_CHECKING:  # traces are released without it
-    from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest
+    from trailveil.release.readings_release import ReadingsPlan
 
 T = TypeVar("T", Trace, Readings)
 
@@ -137,7 +137,7 @@ def check_released(
 
 
 def different(
-    ledger: Ledger, recording: Timed, known_by: Identity, subject: str, series: str = ""
+    ledger: Ledger, recording: TimeSeries, known_by: Identity, subject: str, series: str = ""
 ) -> tuple[Refused | None, list[StoredRelease]]:
     """What is said of a recording that was released before, and never just so; and these cuts.
 
@@ -153,7 +153,7 @@ def different(
 
 
 def identified(
-    ledger: Ledger, recording: Timed, design: Iterable[bytes], key: bytes | None
+    ledger: Ledger, recording: TimeSeries, design: Iterable[bytes], key: bytes | None
 ) -> Identity:
     """What a release is drawn from and known by. design, key: as of `whole_of`."""
     whole = whole_of(recording, design, key)
@@ -162,7 +162,9 @@ def identified(
     return Identity(seed, ledger.request_id(seed), prints)
 
 
-def whole_of(recording: Timed, design: Iterable[bytes], key: bytes | None) -> tuple[bytes, ...]:
+def whole_of(
+    recording: TimeSeries, design: Iterable[bytes], key: bytes | None
+) -> tuple[bytes, ...]:
     """All that a release depends on, and under which key it is drawn; never to be stored.
 
     design: what it depends on besides, such as `Plan.identity`. A key is named without telling it:
@@ -172,13 +174,13 @@ def whole_of(recording: Timed, design: Iterable[bytes], key: bytes | None) -> tu
     return (content_of(recording.times, _steps(recording)), *design, *named)
 
 
-def _steps(recording: Timed) -> NDArray[np.int64]:
+def _steps(recording: TimeSeries) -> NDArray[np.int64]:
     """The recording on its lattice, (n,) or (n, 2)."""
     if isinstance(recording, Readings):
         from trailveil.release.readings_release import DECIMALS
 
         return recording.steps(DECIMALS)
-    return placed(recording.positions)[1]
+    return placed(cast(Trace, recording).positions)[1]
 
 
 def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
@@ -219,8 +221,10 @@ def commit(
     32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
     again where it is recorded. limit: of epsilon in total. Raises Refused for a different release
     of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
-    one beyond the limit.
+    one beyond the limit, and for noise of `trailveil.release.mixture`, which only stands in for it.
     """
+    if not all(design.proof for design in plan.designs):
+        raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
     known_by = identified(ledger, plan.trace, plan.identity, key)
     base = (
         []
@@ -274,7 +278,7 @@ def committed(
 def check_released_readings(
     ledger: Ledger,
     readings: Readings,
-    request: "ReadingsRequest",
+    request: Request,
     *,
     series: str,
     again: bool,

@@ -18,8 +18,8 @@ from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.public import check_noise
 from trailveil.release.request import Method
-from trailveil.traces.readings import Timed
 from trailveil.traces.retiming import SHIFTED_TO
+from trailveil.traces.trace import TimeSeries
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -159,7 +159,7 @@ def count(
     return Counted(book.add(entry), further, total, relatives_of)
 
 
-def span(recording: Timed) -> tuple[int, int]:
+def span(recording: TimeSeries) -> tuple[int, int]:
     """When a recording begins and ends, nanoseconds."""
     return int(recording.times[0]), int(recording.times[-1])
 

@@ -1,7 +1,7 @@
 """Pictures, by matplotlib: the only importer of it besides trailveil.report.
 
 `trace`, `covariance`, `posterior`, `trade_off` and `density` draw on axes, and return them; see
-docs/plots.md. No global state is touched, and equal data give equal bytes: no dates, no random
+docs/gallery.md. No global state is touched, and equal data give equal bytes: no dates, no random
 names.
 """
 

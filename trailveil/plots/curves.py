@@ -1,8 +1,8 @@
 """Curves over time and over what is asked for: posteriors, noise, readings, prices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Times at which a posterior is drawn at most, and points of a line.
 _TIMES, _POINTS = 200, 1500
+# Of several curves, told apart by dashes as well.
+_COLOURS = (NOISE, RELEASED, RECORDED, CIRCLE)
 # Units of time: seconds, and from so many of them on.
 _UNITS = (("days", 86400.0, 3.0), ("hours", 3600.0, 3.0), ("minutes", 60.0, 2.0), ("s", 1.0, 0.0))
 
@@ -95,29 +97,39 @@ def posterior(
 
 
 def trade_off(
-    designed: Callable[[float], Mechanism],
+    designed: Callable[[float], Mechanism] | Mapping[str, Callable[[float], Mechanism]],
     asked: Sequence[float],
     *,
     label: str = "epsilon",
     unit: str = "m",
+    squared: bool = False,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """What it costs to ask for more: how far the noise moves each value, against what is asked for.
 
-    designed: the noise for one of the values of `asked` (an epsilon, metres to be left with),
-    such as a call of trailveil.designer. label: what is asked for. Returns the axes, logarithmic.
-    Raises InvalidValue for fewer than two values, or ones that are not positive.
+    designed: the noise for one of the values of `asked` (an epsilon, metres to be left with), such
+    as a call of `tv.design`; or several such functions by name, which a legend tells apart. label:
+    what is asked for. squared: the mean squared error in place of its root. Returns the axes,
+    logarithmic. Raises InvalidValue for fewer than two values, or ones that are not positive.
     """
     values = np.sort(np.asarray(asked, dtype=np.float64))
     if values.size < 2 or not np.all((values > 0) & np.isfinite(values)):
         raise InvalidValue(f"asked must be two or more positive numbers, got {list(asked)}")
-    moved = [designed(float(value)).rms for value in values]
     axes = on(ax)
-    axes.plot(values, moved, "o-", color=NOISE, markersize=3, linewidth=1.2)
+    several = designed if isinstance(designed, Mapping) else {"": designed}
+    looks = cycle(zip(_COLOURS, ("-", "--", ":", "-."), strict=True))
+    for (name, design), (colour, dashes) in zip(several.items(), looks, strict=False):
+        moved = [design(float(value)).rms ** (2 if squared else 1) for value in values]
+        (line,) = axes.plot(values, moved, dashes, color=colour, marker="o", label=name or None)
+        line.set(markersize=3, linewidth=1.2)
     _logarithmic(axes)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-    return dressed(axes, label, f"noise, rms ({unit})")
+    measure = f"mean squared error ({unit}\u00b2)" if squared else f"noise, rms ({unit})"
+    dressed(axes, label, measure if unit else measure.partition(" (")[0])
+    if any(several):
+        legend(axes)
+    return axes
 
 
 def noise_figure(

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
-from trailveil.gp.kernels import Kernel, stopped
+from trailveil.gp.kernels import Conditioned, Kernel, latent, stopped
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism, no_release
+from trailveil.privacy.points import Beside, beside_values
 from trailveil.privacy.precision import given_one_value, known_precision
 from trailveil.privacy.prior import (
     NOTHING_KNOWN,
@@ -25,7 +27,6 @@ from trailveil.privacy.prior import (
     observe,
 )
 from trailveil.privacy.secrets import Secret
-from trailveil.privacy.values_beside import Beside, beside_values
 
 PATH_AWAY = 300.0
 """Seconds around a secret within which nobody knows the path."""
@@ -34,16 +35,10 @@ SEES_STILLNESS = "sees standing still"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret.
-
-    surely: of a path, those are known that are no more than so many seconds further away; of the
-    others, any may be. What a release tells is then reckoned for who knows all of them, beside what
-    who knows none of the others knows without it.
-    """
+    """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret."""
 
     away: float
     accuracy: float
-    surely: float = math.inf
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -52,8 +47,18 @@ class Known:
                 f"a known place must be some time away and of positive accuracy, got {self.away} s "
                 f"and {self.accuracy}"
             )
-        if not self.surely >= 0:
-            raise InvalidValue(f"surely must be seconds of 0 or more, got {self.surely}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownSums:
+    """Sums H f(times) of the true series, known to a covariance V.
+
+    times: (m,). weights: H (k, m). covariance: V (k, k).
+    """
+
+    times: FloatArray
+    weights: FloatArray
+    covariance: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Adversary:
 
     still: windows (start, end) in seconds in which the person is known to have stood still. point:
     knows any one true fix. path: knows the whole recorded path. kernel: believes in another kernel.
-    unseen: windows that are secret as a whole: what is known of a secret in one is away from all.
+    observed: what is known besides, whatever the secret.
     """
 
     name: str
@@ -70,7 +75,21 @@ class Adversary:
     point: Known | None = None
     path: Known | None = None
     kernel: Kernel | None = None
-    unseen: tuple[tuple[float, float], ...] = ()
+    observed: tuple[KnownSums, ...] = ()
+
+    @classmethod
+    def knows(
+        cls, weights: ArrayLike, times: ArrayLike, variance: ArrayLike, *, name: str = "observes"
+    ) -> "Adversary":
+        """Knows k sums H f(times) of the true series, with independent Gaussian errors.
+
+        weights: H (k, m), or (m,) for one sum. times: (m,) seconds. variance: of the errors, a
+        number or (k,), above 0. Raises InvalidValue where they do not fit together.
+        """
+        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        errors = np.broadcast_to(np.asarray(variance, dtype=np.float64), rows.shape[:1])
+        when = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        return cls(name, observed=(KnownSums(when, rows, np.diag(errors)),))
 
     @classmethod
     def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
@@ -83,12 +102,9 @@ class Adversary:
         return cls(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
 
     @classmethod
-    def knows_path(
-        cls, away: float = PATH_AWAY, accuracy: float = 10.0, *, surely: float = math.inf
-    ) -> "Adversary":
-        """Knows the whole path except within `away` seconds of the secret. surely: see `Known`."""
-        known = Known(away, accuracy, surely)
-        return cls(f"knows the path {away:g} s or more away", path=known)
+    def knows_path(cls, away: float = PATH_AWAY, accuracy: float = 10.0) -> "Adversary":
+        """Knows the whole path except within `away` seconds of the secret."""
+        return cls(f"knows the path {away:g} s or more away", path=Known(away, accuracy))
 
     @classmethod
     def believes(cls, name: str, kernel: Kernel) -> "Adversary":
@@ -106,19 +122,34 @@ class Adversary:
             self.point or other.point,
             self.path or other.path,
             self.kernel or other.kernel,
-            tuple(sorted({*self.unseen, *other.unseen})),
+            (*self.observed, *other.observed),
         )
 
     def prior(self, prior: Prior) -> Prior:
         """The prior this adversary holds before learning any place."""
         believed = prior if self.kernel is None else replace(prior, kernel=self.kernel)
-        return believed.on_clock(stopped(self.still)) if self.still else believed
+        if self.still:
+            believed = believed.on_clock(stopped(self.still))
+        for known in self.observed:
+            believed = _given(believed, known)
+        return believed
 
     def judging(self, prior: Prior, secret: Secret) -> Prior:
         """The same prior, for a secret: its clock stops, besides, while a stay lasts."""
         if secret.window is None or secret.window in self.still:
             return self.prior(prior)
         return replace(self, still=tuple(sorted({*self.still, secret.window}))).prior(prior)
+
+
+def _given(prior: Prior, known: KnownSums) -> Prior:
+    """The prior given what is known of the true series; measurement noise stays with each fix."""
+    true = latent(prior.kernel)
+    if true is None:
+        raise InvalidValue("a prior must be more than measurement noise, got nothing else to know")
+    kernel: Kernel = Conditioned(true, known.times, known.weights, known.covariance)
+    for term in prior.kernel.terms():
+        kernel = kernel + term if term.is_white() else kernel
+    return replace(prior, kernel=kernel)
 
 
 PLAIN = Adversary("plain")
@@ -161,14 +192,21 @@ def exposure(
 
     The worst over what it may know. Raises NumericalError where no trustworthy figure can be
     computed.
+
+    >>> prior = tv.Prior(tv.kernels.RBF(6.1) + tv.kernels.White(0.1), np.arange(50.0))
+    >>> secret = tv.Secret.at(24.0)
+    >>> mechanism, _ = tv.design(prior, [secret], budget=1.0)
+    >>> exposed = tv.exposure(prior, secret, mechanism, tv.Adversary.knows_point(away=5.0))
+    >>> exposed.after < exposed.before
+    True
     """
     return max(exposures(prior, secret, mechanism, adversary), key=lambda exposed: exposed.loss)
 
 
 def span_of(secret: Secret, adversary: Adversary) -> tuple[float, float]:
-    """The time of the secret; one in a window of standing still, or unseen, is as long as that."""
+    """The time of the secret; one in a window of standing still is as long as that."""
     start, end = secret.window or (float(secret.times.min()), float(secret.times.max()))
-    for window in (*adversary.still, *adversary.unseen):
+    for window in adversary.still:
         if window[0] <= end and start <= window[1]:
             start, end = min(start, window[0]), max(end, window[1])
     return start, end
@@ -180,16 +218,11 @@ def far_from(prior: Prior, span: tuple[float, float], away: float) -> FloatArray
     return times[(times <= span[0] - away) | (times >= span[1] + away)]
 
 
-def known_path(
-    prior: Prior, span: tuple[float, float], adversary: Adversary, *, surely: bool = False
-) -> SideInformation:
-    """All that an adversary knows of the path, for a secret of this span. surely: or that alone."""
+def known_path(prior: Prior, span: tuple[float, float], adversary: Adversary) -> SideInformation:
+    """All that an adversary knows of the path, for a secret of this span."""
     if adversary.path is None:
         return NOTHING_KNOWN
     far = far_from(prior, span, adversary.path.away)
-    if surely:
-        most = adversary.path.away + adversary.path.surely
-        far = far[(far >= span[0] - most) & (far <= span[1] + most)]
     return SideInformation(far, adversary.path.accuracy) if far.size else NOTHING_KNOWN
 
 
@@ -204,12 +237,6 @@ def exposures(
     judged = judge_of(prior, secret, adversary)
     learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
     before = known_precision(judged.prior, judged.place, judged.known)[0]
-    if adversary.path is not None and adversary.path.surely < np.inf:
-        if adversary.point is not None:
-            raise InvalidValue("who knows a value must know the path as a whole, got a part of it")
-        surely = known_path(judged.prior, judged.span, adversary, surely=True)
-        less = known_precision(judged.prior, judged.place, surely)[0]
-        before, learnt = less, learnt + (before - less)
     alone = _exposed(adversary, before, learnt)
     exposed_each = [replace(alone, least=alone.after)]
     each = _each_value(judged, mechanism, adversary)

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, cholesky_factor, largest_eigenvalue
@@ -60,6 +58,8 @@ class Guarantee:
             raise InvalidValue(f"epsilon must be a number of at least 0, got {epsilon}")
         if self.mu == 0 or epsilon == np.inf:
             return 0.0
+        from scipy.special import log_ndtr
+
         above = float(log_ndtr(self.mu / 2 - epsilon / self.mu))
         below = epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))
         return float(max(0.0, -np.expm1(below - above)) * np.exp(above))
@@ -75,18 +75,26 @@ class Guarantee:
         if self.mu == 0:
             return 0.0
         half = self.mu**2 / 2
+        from scipy.special import ndtr
+
         return float(ndtr((half - t) / self.mu) + ndtr(-(half + t) / self.mu))
 
     def odds(self, confidence: float = 0.99) -> float:
         """The factor that posterior odds stay within with probability `confidence`, exactly.
 
-        Infinite where it is beyond the largest floating-point number.
+        Infinite where it is beyond the largest floating-point number. Raises InvalidValue for a
+        confidence below a half: `odds(0.99)` holds in 99 of 100 cases.
         """
-        if not 0 < confidence < 1:
-            raise InvalidValue(f"confidence must be between 0 and 1, got {confidence}")
+        if not 0.5 <= confidence < 1:
+            raise InvalidValue(
+                "confidence must be at least 0.5 and below 1 (0.99 for 99 of 100 cases), got "
+                f"{confidence}"
+            )
         chance = 1 - confidence
         if self._moved_by(0.0) <= chance:
             return 1.0
+        from scipy.special import ndtri
+
         low, high = 0.0, self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
         while low < (middle := (low + high) / 2) < high:  # until no number is between
             low, high = (middle, high) if self._moved_by(middle) > chance else (low, middle)
@@ -95,6 +103,8 @@ class Guarantee:
     @property
     def advantage(self) -> float:
         """What the best test between two hypotheses gains over guessing: 2 Phi(mu/2) - 1."""
+        from scipy.special import ndtr
+
         return float(ndtr(self.mu / 2) - ndtr(-self.mu / 2))
 
     def paper_gap(self, delta: float) -> float:
@@ -108,14 +118,6 @@ class Guarantee:
         return self.epsilon + float(np.log(1 / delta)) / (self.order - 1)
 
 
-def guarantee_of(losses: Sequence[FloatArray], radius: float, order: float = 5.0) -> Guarantee:
-    """The guarantee of a secret whose loss matrices, one a dimension, are given: the tight bound.
-
-    radius: in the unit of the series.
-    """
-    return Guarantee(float(np.sqrt(tight_bound(losses, radius))), order)
-
-
 def mu_for(epsilon: float, order: float = 5.0) -> float:
     """The mu at which the loss at `order` is `epsilon`: sqrt(2 epsilon / order)."""
     if not (np.isfinite(epsilon) and epsilon > 0):
@@ -125,38 +127,33 @@ def mu_for(epsilon: float, order: float = 5.0) -> float:
 
 
 def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
-    """The largest eigenvalue of L that one location may have: mu^2 / radius^2."""
+    """The largest eigenvalue of L that one location may have: mu^2 / radius^2.
+
+    >>> tv.loss_bound_for(epsilon=1.0, radius=2.0, order=5.0)
+    0.1
+    """
     if not (np.isfinite(radius) and radius > 0):
         raise InvalidValue(f"radius must be a positive number, got {radius}")
     return mu_for(epsilon, order) ** 2 / radius**2
 
 
-def paper_bound(
-    losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
-) -> float:
-    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4.
-
-    locations: see `tight_bound`.
-    """
-    count = _locations(losses, locations)
+def paper_bound(losses: Sequence[FloatArray], radius: float) -> float:
+    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4."""
+    count = _locations(losses)
     return float(count * radius**2 * max(0.0, *(largest_eigenvalue(loss) for loss in losses)))
 
 
-def tight_bound(
-    losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
-) -> float:
+def tight_bound(losses: Sequence[FloatArray], radius: float) -> float:
     """An upper bound of mu^2 = max delta^T L delta over pairs within `radius` at each location.
 
-    losses: one L (S, S) a dimension, all dimensions independent; or, when the dimensions are
-    coupled, one L (S d, S d) whose rows run location by location, with `locations` = S.
-    The bound is r^2 sum(y) for the least y with diag(y) >= L in every dimension, one common y:
-    exact for one location, and a certificate for every feasible y. Never above the paper's.
+    losses: one L (S, S) a dimension, all dimensions independent. The bound is r^2 sum(y) for the
+    least y with diag(y) >= L in every dimension, one common y: exact for one location, and a
+    certificate for every feasible y. Never above the paper's.
     """
-    count = _locations(losses, locations)
-    paper = paper_bound(losses, radius, locations=count)
+    count, paper = _locations(losses), paper_bound(losses, radius)
     if count == 1 or paper == 0.0:
         return paper
-    return min(paper, radius**2 * float(np.sum(_least_diagonal(losses, count))))
+    return min(paper, radius**2 * float(np.sum(_least_diagonal(losses))))
 
 
 def feasible_diagonal(loss: FloatArray) -> FloatArray:
@@ -164,51 +161,48 @@ def feasible_diagonal(loss: FloatArray) -> FloatArray:
     most = max(largest_eigenvalue(loss), 0.0)
     if most == 0.0:
         return np.zeros(loss.shape[0])
-    return _least_diagonal([loss], loss.shape[0])
+    return _least_diagonal([loss])
 
 
-def _locations(losses: Sequence[FloatArray], locations: int | None) -> int:
+def _locations(losses: Sequence[FloatArray]) -> int:
     """S, of losses that belong together."""
     if not losses:
         raise InvalidValue("a secret must have a loss matrix in at least one dimension, got none")
     size = losses[0].shape[0]
-    count = size if locations is None else locations
-    if any(loss.shape != (size, size) for loss in losses) or count < 1 or size % count:
-        raise InvalidValue("the loss matrices of a secret must all have one shape, S or S d rows")
+    if any(loss.shape != (size, size) for loss in losses) or size < 1:
+        raise InvalidValue("the loss matrices of a secret must all have one shape, (S, S)")
     if not all(np.all(np.isfinite(loss)) for loss in losses):
         raise InvalidValue("a loss matrix must be finite, got infinite or missing entries")
-    return count
+    return int(size)
 
 
-def _least_diagonal(losses: Sequence[FloatArray], count: int) -> FloatArray:
-    """A y (count,) of nearly least sum with diag(y) >= L for all L, strictly feasible.
+def _least_diagonal(losses: Sequence[FloatArray]) -> FloatArray:
+    """A y (S,) of nearly least sum with diag(y) >= L for all L, strictly feasible.
 
     Log-barrier Newton steps on t sum(y) - sum_j log det(diag(y) - L_j): the gap is rows / t, known
     at each step, so the last y is feasible and within the gap of the least.
     """
-    repeat = losses[0].shape[0] // count
     scale = max(float(np.abs(loss).max()) for loss in losses)
     stacked = [loss / scale for loss in losses]
     rows = sum(loss.shape[0] for loss in losses)
-    y = np.full(count, 1.1 * max(largest_eigenvalue(loss) for loss in stacked) + 0.1)
+    y = np.full(losses[0].shape[0], 1.1 * max(largest_eigenvalue(loss) for loss in stacked) + 0.1)
     t = rows / float(np.sum(y))
     while rows / t > _COMPOUND_GAP * max(1.0, float(np.sum(y))):
         t *= 8.0
-        y = _centre(y, t, stacked, repeat)
+        y = _centre(y, t, stacked)
     return np.asarray(scale * y)
 
 
-def _centre(y: FloatArray, t: float, losses: list[FloatArray], repeat: int) -> FloatArray:
+def _centre(y: FloatArray, t: float, losses: list[FloatArray]) -> FloatArray:
     for _ in range(60):
         gradient, hessian = np.full(y.size, t), np.zeros((y.size, y.size))
         for loss in losses:
-            inverse = np.linalg.inv(np.diag(np.repeat(y, repeat)) - loss)
-            blocks = inverse.reshape(y.size, repeat, y.size, repeat)
-            gradient -= np.einsum("iaia->i", blocks)
-            hessian += np.einsum("iajb,iajb->ij", blocks, blocks)
+            inverse = np.linalg.inv(np.diag(y) - loss)
+            gradient -= np.diagonal(inverse)
+            hessian += inverse * inverse
         step = -np.linalg.solve(hessian, gradient)
         size = 1.0
-        while not _feasible(y + size * step, losses, repeat):
+        while not _feasible(y + size * step, losses):
             size /= 2
             if size < 1e-12:
                 return y
@@ -218,9 +212,11 @@ def _centre(y: FloatArray, t: float, losses: list[FloatArray], repeat: int) -> F
     return y
 
 
-def _feasible(y: FloatArray, losses: list[FloatArray], repeat: int) -> bool:
+def _feasible(y: FloatArray, losses: list[FloatArray]) -> bool:
+    from scipy.linalg import block_diag
+
     try:
-        cholesky_factor(block_diag(*(np.diag(np.repeat(y, repeat)) - loss for loss in losses)))
+        cholesky_factor(block_diag(*(np.diag(y) - loss for loss in losses)))
     except NumericalError:
         return False
     return True

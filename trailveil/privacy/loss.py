@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import NumericalError
 from trailveil.gp.extended import LARGEST_EXTENDED
 from trailveil.gp.gaussian import (
     EXTENDED_AGREEMENT,
@@ -24,8 +24,6 @@ from trailveil.gp.gaussian import (
     UNIT_ROUNDOFF,
     FloatArray,
     Posterior,
-    cholesky_factor,
-    cholesky_solve,
     inverse_of,
     largest_eigenvalue,
 )
@@ -138,36 +136,6 @@ def loss_given(observation: Observation, secret: Secret) -> Loss:
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:
         raise _untrusted()
     return loss
-
-
-def direct_and_inferential(
-    prior: Prior, indices: Sequence[int], mechanism: Mechanism
-) -> tuple[FloatArray, FloatArray]:
-    """The two parts of the loss of recorded values X_s whose noise is independent of the rest.
-
-    Returns (Gamma_ss^-1, A^T (Sigma_{u|s} + Gamma_uu)^-1 A), A = Sigma_us Sigma_ss^-1: what the
-    released secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and
-    theorem 3.4. Raises InvalidValue where the noise on the secret is not independent of the rest.
-    """
-    rows, chosen = mechanism.rows, np.asarray(indices, dtype=np.intp)
-    if (
-        not chosen.size
-        or np.unique(chosen).size != chosen.size
-        or not np.all(np.isin(chosen, rows))
-    ):
-        raise InvalidValue("every index of the secret must be a released fix, once each")
-    secret = np.searchsorted(rows, chosen)
-    others = np.setdiff1d(np.arange(rows.size), secret)
-    sigma, gamma = prior.kernel(prior.times[rows], prior.times[rows]), mechanism.covariance()
-    if np.any(gamma[np.ix_(secret, others)]):
-        raise InvalidValue("the noise on the secret must be independent of the rest, got it shared")
-    cross = sigma[np.ix_(others, secret)]
-    regression = cholesky_solve(cholesky_factor(sigma[np.ix_(secret, secret)]), cross.T).T
-    conditional = (
-        sigma[np.ix_(others, others)] - regression @ cross.T + gamma[np.ix_(others, others)]
-    )
-    solved = cholesky_solve(cholesky_factor((conditional + conditional.T) / 2), regression)
-    return inverse_of(gamma[np.ix_(secret, secret)])[0], np.asarray(regression.T @ solved)
 
 
 def proportional(

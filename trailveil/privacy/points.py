@@ -13,8 +13,18 @@ import numpy as np
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.filtering import smoothed_variances
-from trailveil.gp.gaussian import FloatArray, Joint, Posterior, cholesky_factor, triangular_solve
+from trailveil.gp.gaussian import (
+    POINT_SLACK,
+    FloatArray,
+    Joint,
+    Posterior,
+    cholesky_factor,
+    posterior,
+    triangular_solve,
+)
+from trailveil.gp.kernels import latent, split
 from trailveil.privacy.markov import MarkovSystem, fix_starts
+from trailveil.privacy.prior import Observation
 from trailveil.privacy.residual import SingleValues, Sources, residual_of
 from trailveil.privacy.secrets import Secret
 
@@ -109,3 +119,71 @@ def _sought(system: MarkovSystem, points: SingleValues) -> tuple[FloatArray, Flo
     observed = rows.times[starts][fix] == points.times
     sought -= observed[:, None] * told[fix]
     return sought, np.where(observed, left[fix], rows.series.white)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """A secret of k locations beside p recorded values, given what is observed.
+
+    own: Q (k, k). shared: (k, p). variances, slack: (k + p,), of secret and values.
+    """
+
+    own: FloatArray
+    shared: FloatArray
+    variances: FloatArray
+    slack: FloatArray
+
+
+def beside_values(observation: Observation, secret: Secret, points: FloatArray) -> Beside:
+    """A secret beside the recorded values at some times (p,), given what is observed."""
+    if not isinstance(observation.system, MarkovSystem):
+        return _side_by_side(observation, secret, points)
+    loading = observation.joint(Secret.at(float(points[0]), recorded=True)).secret_loadings[0]
+    found = points_posterior(observation.joint(secret), secret, SingleValues(points, True, loading))
+    own = np.diagonal(found.secret.covariance)
+    # The values are known to rounding, with no bound of it: to what the secret is, and at least so.
+    relative = max(float(np.max(found.secret.slack / own)), POINT_SLACK)
+    return Beside(
+        found.secret.covariance,
+        found.covariances.T,
+        np.concatenate([own, found.variances]),
+        np.concatenate([found.secret.slack, relative * found.variances]),
+    )
+
+
+def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> Beside:
+    """With full matrices: secret and values are one secret of two kinds."""
+    known = Secret("points", points, np.eye(points.size), recorded=True)
+    first, second = observation.joint(secret), observation.joint(known)
+    kernel, size = observation.prior.kernel, secret.size
+    seen = kernel if secret.recorded else latent(kernel)
+    base = None if seen is None else split(seen)[0]
+    between = np.zeros((size, points.size))
+    if base is not None:
+        between = secret.weights @ base(secret.times, points)
+    joint = Joint(
+        observation.system,
+        np.hstack([first.cross, second.cross]),
+        np.block([[first.variance, between], [between.T, second.variance]]),
+        observation.loadings,
+        np.vstack([first.secret_loadings, second.secret_loadings]),
+        np.concatenate([first.size, second.size]),
+    )
+    found = posterior(joint)
+    own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
+    return Beside(own, shared, np.diagonal(found.covariance), found.slack)
+
+
+def value_variances(observation: Observation, times: FloatArray) -> FloatArray:
+    """Var(value | all that is observed) of the true values at some times (p,), to rounding.
+
+    Without a bound of the rounding: so use this to find the least of many, and
+    `Observation.posterior` to judge it. O(n + p) for a Markov prior, else O(n^2 p).
+    """
+    if not isinstance(observation.system, MarkovSystem):
+        every = Secret("values", times, np.eye(times.size))
+        return np.diagonal(observation.posterior(every).covariance)
+    first = Secret.at(float(times[0]))
+    joint = observation.joint(first)
+    values = SingleValues(times, False, joint.secret_loadings[0])
+    return points_posterior(joint, first, values).variances

@@ -54,79 +54,25 @@ def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: f
         Var(s | y) = D - c c^T / T + (v c^T + c v^T) accuracy^2 / T + v v^T (a + l) accuracy^2 / T
     """
     base, _ = judge.spread(secret)
-    shared, v, alone, level = _with_values(judge, secret, times)
-    row, other = (slice(None), slice(None), None), (slice(None), None, slice(None))
-    conditional = _given(
-        base,
-        (shared[row], shared[other]),
-        (v[:, None], v[None, :]),
-        alone[:, None, None],
-        level,
-        accuracy,
-    )
-    doubt = _doubt_of_given(np.trace(base), shared, v, alone, secret, accuracy)
-    return np.asarray(conditional + doubt[:, None, None] * np.eye(secret.size))
-
-
-def variances_given_one_value(
-    judge: Prior, secret: Secret, times: FloatArray, accuracy: float
-) -> FloatArray:
-    """The diagonals (p, k) of `given_one_value`, for a secret of many locations."""
-    base = np.diagonal(judge.spread(secret)[0])
-    shared, v, alone, level = _with_values(judge, secret, times)
-    conditional = _given(base, (shared, shared), (v, v), alone[:, None], level, accuracy)
-    return np.asarray(
-        conditional + _doubt_of_given(np.sum(base), shared, v, alone, secret, accuracy)[:, None]
-    )
-
-
-def _with_values(
-    judge: Prior, secret: Secret, times: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Of values at times (p,), levels aside: covariance with the secret (p, k) and variances (p,).
-
-    Between them the level of the secret (k,); last, the variance of the common level.
-    """
     kernel = judge.kernel if secret.recorded else latent(judge.kernel)
-    base, level = (None, 0.0) if kernel is None else split(kernel)
+    smooth, level = (None, 0.0) if kernel is None else split(kernel)
     values, _ = split(judge.kernel)
     alone = np.zeros(times.size) if values is None else values.diagonal(times)
     shared = np.zeros((times.size, secret.size))
-    if base is not None:
-        shared = covariance_product(base, times, secret.times, secret.weights.T)
-    return shared, secret.level if level > 0 else np.zeros(secret.size), alone, level
-
-
-def _given(
-    base: FloatArray,
-    shared: tuple[FloatArray, FloatArray],
-    v: tuple[FloatArray, FloatArray],
-    alone: FloatArray,
-    level: float,
-    accuracy: float,
-) -> FloatArray:
-    """The formula of `given_one_value`, for pairs of locations, broadcast against each other."""
-    (shared_row, other), (first, second) = shared, v
-    c, d = shared_row - alone * first, other - alone * second
-    e = base - (shared_row * second + first * other) + alone * (first * second)
+    if smooth is not None:
+        shared = covariance_product(smooth, times, secret.times, secret.weights.T)
+    v = secret.level if level > 0 else np.zeros(secret.size)
+    size = np.trace(base) + alone * (1 + np.sum(v**2)) + np.sum(np.abs(shared), axis=1)
+    doubt = rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2
+    c, both = shared - alone[:, None] * v, v[:, None] * v
+    row, column = c[:, :, None], c[:, None, :]
+    known = shared[:, :, None] * v + shared[:, None, :] * v[:, None]
+    alone, doubt = alone[:, None, None], doubt[:, None, None]
     total = alone + level + accuracy**2
     share = accuracy**2 / total
-    mixed = c * second + first * d
-    return np.asarray(
-        e - c * d / total + share * mixed + share * (alone + level) * (first * second)
-    )
-
-
-def _doubt_of_given(
-    spread: float,
-    shared: FloatArray,
-    v: FloatArray,
-    alone: FloatArray,
-    secret: Secret,
-    accuracy: float,
-) -> FloatArray:
-    size = spread + alone * (1 + np.sum(v**2)) + np.sum(np.abs(shared), axis=1)
-    return np.asarray(rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2)
+    conditional = base - known + alone * both - row * column / total
+    conditional += share * (row * v + column * v[:, None] + (alone + level) * both)
+    return np.asarray(conditional + doubt * np.eye(secret.size))
 
 
 def _prior_precision(judge: Prior, secret: Secret) -> tuple[FloatArray, float]:

@@ -76,7 +76,12 @@ class Prior:
     mean: FloatArray | Callable[[FloatArray], FloatArray] | None = None
 
     def __post_init__(self) -> None:
-        """Check the times and the mean, and make them read-only."""
+        """Check the kernel, the times and the mean, and make arrays read-only."""
+        if not isinstance(self.kernel, Kernel):
+            raise InvalidValue(
+                f"a prior must have a kernel, got {type(self.kernel).__name__}: "
+                "Prior.from_covariance takes a matrix, kernels.Function any function"
+            )
         times = increasing_times(self.times)
         object.__setattr__(self, "times", times)
         if self.mean is not None:

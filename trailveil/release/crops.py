@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.spaces import lag_of, shortest
+from trailveil.designer.spaces import lag_of
 from trailveil.errors import Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import (
@@ -26,6 +26,7 @@ from trailveil.gp.kernels import (
     split,
 )
 from trailveil.gp.statespace import is_markov
+from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.priors import LEVEL_STD
 
@@ -35,9 +36,8 @@ Span = tuple[float, float]
 # for; fixes are released as they are at least so many seconds, and so many of them, beyond.
 REACH, MARGIN, MARGIN_FIXES = 30.0, 600.0, 60
 # Fixes that are looked at while noise is sought are this far apart, in lags and as a share of the
-# distance from the nearest edge, outside and within; so many of the first that may be known are
-# all looked at.
-_SPACING, _WIDENING, _WITHIN, _FIRST_KNOWN = 0.03, 0.05, 0.025, 3
+# distance from the nearest edge, outside and within.
+_SPACING, _WIDENING, _WITHIN = 0.03, 0.05, 0.025
 # Full matrices: 0.2 GB each, and a design in minutes.
 LARGEST_FULL_MATRIX = 5_000
 
@@ -68,36 +68,45 @@ class Crop:
         """The rows, of those of the recording."""
         return slice(self.first, self.last)
 
-    def few(self, away: Sequence[float], places: Sequence[float] = ()) -> NDArray[np.intp]:
+    def inside(self, number: int) -> FloatArray:
+        """The times of the fixes within part `number`, in the crop's own time."""
+        (begin, end), times = self.spans[number], self.prior.times
+        return np.asarray(times[(times >= begin) & (times <= end)])
+
+    def part_of(self, mechanism: Mechanism) -> Mechanism:
+        """A mechanism for the recording, at the rows of the crop."""
+        return Mechanism(
+            self.prior.times,
+            mechanism.factor[self.rows],
+            mechanism.floor,
+            mechanism.process,
+            np.asarray(mechanism.released)[self.rows],
+            independent=mechanism.independent_variances[self.rows],
+        )
+
+    def few(self, places: Sequence[float] = ()) -> NDArray[np.intp]:
         """The rows to look at while noise is sought, of those of the crop.
 
-        away: seconds from a protected part at which what is known of the recording begins.
         places: more times (seconds) that matter.
         """
         times = self.prior.times
         edges = np.array([*(edge for span in self.spans for edge in span), *places])
-        known = [(a - far, -1) for a, _ in self.spans for far in away]
-        known += [(b + far, 1) for _, b in self.spans for far in away]
-        anchors = np.concatenate([edges, [time for time, _ in known]])
-        near = np.min(np.abs(times[:, None] - anchors), axis=1)
+        near = np.min(np.abs(times[:, None] - edges), axis=1)
         inside = np.zeros(times.size, dtype=np.bool_)
         for a, b in self.spans:
             inside |= (times >= a) & (times <= b)
-        steps = _SPACING * shortest(self.lag, away) + np.where(inside, _WITHIN, _WIDENING) * near
-        kept = [0, times.size - 1]
+        steps = _SPACING * self.lag + np.where(inside, _WITHIN, _WIDENING) * near
+        chosen = [0, times.size - 1]
         passed = times[0]
         for row in range(times.size):
             if times[row] - passed >= steps[row]:
-                kept.append(row)
+                chosen.append(row)
                 passed = times[row]
         for edge in edges:
             at = int(np.searchsorted(times, edge))
-            kept += [at - 1, at, at + 1]
-        for time, side in known:
-            at = int(np.searchsorted(times, time, side="right" if side < 0 else "left"))
-            kept += [at - 1 - i if side < 0 else at + i for i in range(_FIRST_KNOWN)]
-        chosen = np.unique(kept)
-        return chosen[(chosen >= 0) & (chosen < times.size)]
+            chosen += [at - 1, at, at + 1]
+        rows = np.unique(chosen)
+        return rows[(rows >= 0) & (rows < times.size)]
 
 
 def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float) -> list[Crop]:

@@ -1,11 +1,10 @@
 """A designed release: what is cut, what noise there is, and what that guarantees.
 
-`plan_parts` finds the least cut or the least noise for stated parts; drawing adds it. A
-cut releases nothing around a protected part, and all else as it was recorded. Noise never meets a
+`plan_parts` finds the least cut or the least noise for stated parts; drawing adds it. A cut
+releases nothing around a protected part, and all else as it was recorded. Noise never meets a
 coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
-exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
-floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X + G, and the
-guarantee carries over.
+exact, and it is rounded to a public grid of degrees. X is whole and rounding is floor(x + 1/2), so
+X + round(G) is round(X + G): what leaves is a function of X + G, and the guarantee holds.
 """
 
 import math
@@ -27,6 +26,7 @@ from trailveil.release.cutting import (
     Window,
     at_one_place,
     reckoned_together,
+    windows_of,
     with_fields_left_out,
 )
 from trailveil.release.layers import Layer
@@ -82,8 +82,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
-    subject, key: whose it is and under which key, where stated. version: its name among several of
-    the recording; layer: how its noise is drawn, where it is drawn from that of another version.
+    subject, key: whose it is and under which key. version: its name. layer: its base, if any.
     """
 
     trace: Trace
@@ -166,8 +165,7 @@ class Plan:
     @property
     def own_columns(self) -> int:
         """How many columns of the mechanism are of this release alone: the first ones."""
-        shared = sum(noise.columns.shape[1] for noise in self.common)
-        return int(self.mechanism.factor.shape[1]) - int(shared)
+        return int(self.mechanism.factor.shape[1] - sum(n.columns.shape[1] for n in self.common))
 
 
 @lru_cache(maxsize=1)
@@ -190,16 +188,18 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
 
 
 def plan_parts(
-    trace: Trace, request: Request, common: Sequence[Common] = (), cache: "Cache | None" = None
+    trace: Trace,
+    request: Request,
+    common: Sequence[Common] = (),
+    cache: "Cache | None" = None,
+    at_once: bool = False,
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
-    common: noise that other releases share, such as that of places that are visited again. What is
-    found of the parts of the request counts on none of it. cache: where designs are kept beyond
-    this process: nothing but time depends on it. Fields of the trace are left out around what is
-    protected: see `trailveil.release.cutting`. Raises Refused where nothing would be left to
-    release, no noise can meet the target, or fields are not reckoned with; InvalidValue where
-    nothing is to be protected.
+    common: noise that other releases share, on which no finding counts. cache: where designs are
+    kept beyond this process. at_once: design nothing now, see `trailveil.release.mixture`. Fields
+    are left out, see `trailveil.release.cutting`. Raises Refused where nothing would be released,
+    no noise is enough or fields are not reckoned with; InvalidValue for nothing to be protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -208,7 +208,7 @@ def plan_parts(
     windows, cuts = cuts_of(trace, request)
     released = _released(trace, request, windows, cuts, common)
     base = no_noise(trace.seconds).withholding(~released)
-    designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
+    designs = _designed(windows, request, cache, at_once)
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -232,7 +232,7 @@ def cuts_of(trace: Trace, request: Request) -> tuple[list[Window], list[float | 
     None for no cut. What is reckoned together must leave so many times as much.
     """
     parts = request.stretches
-    windows = [Window.of(trace, part, request.uncertain, request.public_in_frame) for part in parts]
+    windows = windows_of(trace, parts, request.uncertain, request.public_in_frame)
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if not request.method.cuts:
@@ -275,12 +275,14 @@ def _released(
 
 
 def _designed(
-    windows: Sequence[Window], request: Request, cache: "Cache | None"
+    windows: Sequence[Window], request: Request, cache: "Cache | None", at_once: bool
 ) -> "list[WindowNoise]":
-    """The noise of each window."""
-    from trailveil.designer.table import noise_of
+    """The noise of each window; none for a cut."""
+    if request.method is Method.CUT:
+        return []
+    from trailveil.release.mixture import noise_for
 
-    return [noise_of(*asked, cache) for asked in asked_of_noise(windows, request)]
+    return [noise_for(*asked, cache, at_once) for asked in asked_of_noise(windows, request)]
 
 
 def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:
@@ -290,9 +292,8 @@ def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bo
     """
     from trailveil.designer.table import stored_noise
 
-    windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
-    asked = asked_of_noise(windows, request)
-    return all(stored_noise(*noise, cache) is not None for noise in asked)
+    windows = windows_of(trace, request.stretches, request.uncertain)
+    return all(stored_noise(*asked, cache) for asked in asked_of_noise(windows, request))
 
 
 def asked_of_noise(
@@ -389,7 +390,9 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         int(withheld.sum()),
         Guarantee(radius * worst**0.5, request.order),
         tuple(
-            replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
+            exposure
+            if wide == 1
+            else replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
             for exposure in exposures
         ),
         None if cut is None else cut + request.uncertain,

@@ -7,26 +7,25 @@ prior, of any mean), and none of its values.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable, number_between
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gp.gaussian import cholesky_factor
 from trailveil.gp.kernels import Kernel
 from trailveil.gp.statespace import is_markov
-from trailveil.privacy.adversaries import Named
-from trailveil.privacy.guarantee import Guarantee, loss_bound_for
+from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.loss import loss_matrix, marginal_losses
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.precision import known_variances
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import LARGEST_FULL_MATRIX, crops
-from trailveil.release.demands import PartExposure, Target
 from trailveil.release.drawing import noise_of
+from trailveil.release.request import Method, Request
 from trailveil.traces.grid import Grid, reading_grid
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Stretch, within
@@ -34,6 +33,7 @@ from trailveil.version import DESIGN_VERSION
 
 if TYPE_CHECKING:
     from trailveil.release.designing import Designed
+    from trailveil.release.judging import PartExposure
 
 DECIMALS = 6
 """Of the steps in which values and noise are added; released values have as many as recorded."""
@@ -49,53 +49,6 @@ _LOOKED_AT, _TO_BE_SURE = 41, 1.02
 # The measurement noise of a prior must be this many steps, so that rounding the true values to
 # whole steps changes nothing.
 _LEAST_NOISE_STEPS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingsRequest:
-    """What is wanted of a release of readings.
-
-    stretches: what to protect, none for every reading. radius: in the unit. kernel: the prior, in
-    the unit and seconds, with measurement noise. withhold: None, or the seconds around each stretch
-    within which nothing is released. noise: whether any is added, or withholding must be enough.
-    Raises InvalidValue for numbers out of range.
-    """
-
-    stretches: tuple[Stretch, ...]
-    radius: float
-    unit: str
-    kernel: Kernel
-    epsilon: float = 1.0
-    order: float = 5.0
-    withhold: float | None = None
-    noise: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        for name, least in (("radius", 0.0), ("epsilon", 0.0), ("order", 1.0)):
-            value = number_between(name, getattr(self, name), least, 1e12)
-            object.__setattr__(self, name, value)
-        if self.withhold is not None and self.withhold != 0:
-            number_between("withhold", self.withhold, 0.0, 1e9)
-        if (white := _measured(self.kernel)) < _LEAST_NOISE_STEPS * _STEP:
-            raise InvalidValue(
-                f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "
-                f"{self.unit} or more, got {white:g}: state what the instrument has"
-            )
-
-    @property
-    def bound(self) -> float:
-        """The most that the loss of one reading may be, 1 / unit^2."""
-        return loss_bound_for(self.epsilon, self.radius, self.order)
-
-    @property
-    def design(self) -> str:
-        """All of it that the noise depends on, in one line: not what stretches are called."""
-        when = tuple((stretch.begin, stretch.end) for stretch in self.stretches)
-        rest = tuple(
-            getattr(self, field.name) for field in fields(self) if field.name != "stretches"
-        )
-        return repr((DESIGN_VERSION, when, *rest))
 
 
 def _measured(kernel: Kernel) -> float:
@@ -130,7 +83,7 @@ class ReadingsPlan:
     """
 
     readings: Readings
-    request: ReadingsRequest
+    request: Request
     mechanism: Mechanism
     guarantee: Guarantee
     deviation: float
@@ -143,22 +96,32 @@ class ReadingsPlan:
         return reading_grid(self.readings.values)
 
 
-def identity_of(readings: Readings, request: ReadingsRequest) -> Iterable[bytes]:
+def identity_of(readings: Readings, request: Request) -> Iterable[bytes]:
     """All that a release depends on: times, values, the whole design. To be hashed with a key."""
     steps = readings.steps(DECIMALS).astype("<i8").tobytes()
-    return (readings.times.astype("<i8").tobytes(), steps, request.design.encode())
+    when = tuple((stretch.begin, stretch.end) for stretch in request.stretches)
+    about = (request.radius, request.unit, request.kernel, request.epsilon, request.order)
+    how = (request.withhold, request.method is not Method.CUT)
+    design = repr((DESIGN_VERSION, when, *about, *how))
+    return (readings.times.astype("<i8").tobytes(), steps, design.encode())
 
 
-def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+def plan_readings(readings: Readings, request: Request) -> ReadingsPlan:
     """Design the noise for readings and compute what it guarantees.
 
-    Raises Refused where nothing would be left to release, the noise would be too large for exact
-    sums, or withholding alone is not enough; Unavailable for full matrices that would be too large;
-    InvalidValue for values of too many digits.
+    request: in the unit of the readings, with no stretches for every reading. Raises Refused where
+    nothing would be left to release, the noise would be too large for exact sums, or withholding
+    alone is not enough; Unavailable for full matrices that would be too large; InvalidValue for
+    values of too many digits, and a prior of too little measurement noise.
     """
     readings.steps(DECIMALS)
+    if (white := _measured(request.kernel)) < _LEAST_NOISE_STEPS * _STEP:
+        raise InvalidValue(
+            f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "
+            f"{request.unit} or more, got {white:g}: state what the instrument has"
+        )
     made = _plan_every(readings, request) if not request.stretches else _plan(readings, request)
-    least = max(made.grid.step, _measured(request.kernel))
+    least = max(made.grid.step, white)
     made = replace(made, mechanism=made.mechanism.hiding(least))
     if made.mechanism.max_std > _LARGEST_STD:
         raise Refused(
@@ -168,9 +131,9 @@ def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     return made
 
 
-def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+def _plan(readings: Readings, request: Request) -> ReadingsPlan:
     """Noise for the stated stretches."""
-    seconds, target = readings.seconds, Target(request.bound, (Named.PLAIN,))
+    seconds = readings.seconds
     spans = [stretch.seconds(readings) for stretch in request.stretches]
     silent = within(readings.times, request.stretches, request.withhold)
     base = no_noise(seconds).withholding(silent)
@@ -179,16 +142,17 @@ def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
             "at least two readings must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
-    found = crops(request.kernel, seconds, spans, target.deviation)
+    found = crops(request.kernel, seconds, spans, request.bound**-0.5)
     from trailveil.release.designing import only_withheld, optimal  # it takes long to import
 
-    designed = (optimal if request.noise else only_withheld)(found, base, target)
+    design = only_withheld if request.method is Method.CUT else optimal
+    designed = design(found, base, request.bound)
     if len(found) > 1 or found[0].last - found[0].first < len(readings):
         designed = _of_the_whole(readings, request, designed)
     return _judged(readings, request, designed)
 
 
-def _of_the_whole(readings: Readings, request: ReadingsRequest, designed: "Designed") -> "Designed":
+def _of_the_whole(readings: Readings, request: Request, designed: "Designed") -> "Designed":
     """Noise that holds beside what the rest of a long recording tells of its level, if it has one.
 
     It was sought around the protected parts alone. Raises Refused where none holds.
@@ -201,12 +165,9 @@ def _of_the_whole(readings: Readings, request: ReadingsRequest, designed: "Desig
         losses = [_loss_of(prior, mechanism, span) for span in spans]
         share = max(losses) / request.bound
         if share <= 1:
-            left = tuple(
-                tuple(_at_least(one, loss) for one in each)
-                for each, loss in zip(designed.left, losses, strict=True)
-            )
-            return replace(designed, mechanism=mechanism, left=left)
-        if not request.noise:
+            exposures = tuple(map(_at_least, designed.exposures, losses))
+            return replace(designed, mechanism=mechanism, exposures=exposures)
+        if request.method is Method.CUT:
             break
         mechanism = mechanism.scaled(share * _TO_BE_SURE)
     raise Refused(
@@ -228,15 +189,12 @@ def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> f
     return max(losses)
 
 
-def _at_least(part_exposure: PartExposure, loss: float) -> PartExposure:
+def _at_least(exposure: "PartExposure", loss: float) -> "PartExposure":
     """What is left where at least so much is lost."""
-    if loss <= part_exposure.loss:
-        return part_exposure
-    return replace(
-        part_exposure,
-        loss=loss,
-        least=(part_exposure.least**-2 + loss - part_exposure.loss) ** -0.5,
-    )
+    if loss <= exposure.loss:
+        return exposure
+    least = (exposure.least**-2 + loss - exposure.loss) ** -0.5
+    return replace(exposure, loss=loss, least=least)
 
 
 def draw_readings(readings_plan: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
@@ -264,9 +222,9 @@ def _drawable(mechanism: Mechanism) -> Mechanism:
     return replace(mechanism, process=None, factor=factor)
 
 
-def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+def _plan_every(readings: Readings, request: Request) -> ReadingsPlan:
     """Noise for every reading by itself, a little above the least there can be for all of them."""
-    if request.withhold is not None or not request.noise:
+    if request.withhold is not None or request.method is Method.CUT:
         raise InvalidValue("a release that protects every reading must withhold nothing, got some")
     if len(readings) > LARGEST_FULL_MATRIX:
         raise Unavailable(
@@ -297,11 +255,11 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     return ReadingsPlan(readings, request, mechanism, guarantee, least)
 
 
-def _judged(readings: Readings, request: ReadingsRequest, designed: "Designed") -> ReadingsPlan:
+def _judged(readings: Readings, request: Request, designed: "Designed") -> ReadingsPlan:
     released = np.asarray(designed.mechanism.released)
     findings = [
-        _finding(readings, request, stretch, left, released)
-        for stretch, left in zip(request.stretches, designed.left, strict=True)
+        _finding(readings, request, stretch, exposure, released)
+        for stretch, exposure in zip(request.stretches, designed.exposures, strict=True)
     ]
     worst = max(findings, key=lambda one: one.guarantee.mu)
     return ReadingsPlan(
@@ -317,17 +275,16 @@ def _judged(readings: Readings, request: ReadingsRequest, designed: "Designed") 
 
 def _finding(
     readings: Readings,
-    request: ReadingsRequest,
+    request: Request,
     stretch: Stretch,
-    left: tuple[PartExposure, ...],
+    exposure: "PartExposure",
     released: NDArray[np.bool_],
 ) -> ReadingsFinding:
     inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)
-    loss = max(one.loss for one in left)
     return ReadingsFinding(
         stretch,
         int(inside.sum()),
         int((inside & ~released).sum()),
-        Guarantee(request.radius * float(np.sqrt(loss)), request.order),
-        min(one.least for one in left) if loss > 0 else float("inf"),
+        Guarantee(request.radius * float(np.sqrt(exposure.loss)), request.order),
+        exposure.least if exposure.loss > 0 else float("inf"),
     )

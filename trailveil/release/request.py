@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from trailveil.errors import BeyondPrior, InvalidValue, Refused, number_between
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
+
+METRES = "m"
 
 STRANGER = "a stranger"
 KNOWS_PLACE = "someone who knows one true place"
@@ -75,7 +78,7 @@ class Method(StrEnum):
 
 
 # Of a request: what its design does not depend on, but on what it stands beside.
-_ELSEWHERE = {"stretches", "returns", "scale", "public"}
+_ELSEWHERE = {"stretches", "returns", "scale", "unit", "public"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,9 @@ class Request:
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
     seconds around a part within which a stranger assumes nothing, either. returns: whether the
     stretches hold every time at which the trace is at one of their places. scale: how much longer
-    than in truth a distance can be in the frame of the trace, see `framed`. public: positions that
-    are public already, as far as they tell of the stretches. Raises InvalidValue for numbers out of
-    range.
+    than in truth a distance can be in the frame of the trace, see `framed`. unit: of readings, in
+    place of metres. public: positions that are public already, as far as they tell of the
+    stretches. Raises InvalidValue for numbers out of range.
     """
 
     stretches: "tuple[Stretch, ...]"
@@ -111,6 +114,7 @@ class Request:
     steady: int = 300
     returns: bool = False
     scale: float = 1 + Frame.SCALE_ERROR
+    unit: str = METRES
     public: "tuple[Position, ...]" = ()
 
     def __post_init__(self) -> None:
@@ -119,7 +123,10 @@ class Request:
             value = getattr(self, name)
             if value is not None:
                 least = 1.0 if name == "order" else 0.0
-                object.__setattr__(self, name, number_between(name, value, least, 1e9))
+                most = 1e9 if self.unit == METRES else 1e12
+                object.__setattr__(self, name, number_between(name, value, least, most))
+        if self.unit != METRES:
+            object.__setattr__(self, "scale", 1.0)
         if self.withhold is not None and self.withhold != 0:
             number_between("withhold", self.withhold, 0.0, 1e9)
         for pace in (self.floor, self.middle):
@@ -148,7 +155,8 @@ class Request:
 
     def framed(self, frame: Frame) -> "Request":
         """The same request of a trace in this frame."""
-        return replace(self, scale=1 + frame.scale_error)
+        scale = 1 + frame.scale_error
+        return self if scale == self.scale else replace(self, scale=scale)
 
     @property
     def variance(self) -> float:
@@ -173,23 +181,12 @@ class Request:
     @property
     def paces(self) -> Paces:
         """The same, where nothing is released around a part."""
-        end = self.slowest.speed
-        middle = MIDDLE[UNKNOWN] if self.floor is None else self.middle or end / 2
-        return Paces(self.slowest, Movement(min(middle, end), _TIME_CONSTANT))
+        return _paces(self.floor, self.middle)
 
     @property
     def adversaries(self) -> "tuple[Knowledge, ...]":
         """Whom noise is made against."""
-        from trailveil.privacy.knowledge import Knowledge
-
-        usual = movement_of(self.kernel)
-        knowledge = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
-        if Named.POINT in self.who:
-            knowledge.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
-        if Named.PATH in self.who:
-            away = max(_PATH_AWAY - self.uncertain, _PLACE_AWAY)
-            knowledge.append(Knowledge(KNOWS_PATH, usual, path=away))
-        return tuple(knowledge)
+        return _adversaries(self.slowest, self.kernel, self.who, self.uncertain, self.steady)
 
     @property
     def path_from(self) -> float | None:
@@ -225,6 +222,29 @@ class Request:
         )
         public = [tuple(map(tuple, self.public))] if self.public else []
         return repr((DESIGN_VERSION, when, *others, *public))
+
+
+@lru_cache(maxsize=64)  # asked for again and again, of every part
+def _paces(floor: float | None, middle: float | None) -> Paces:
+    slowest = Movement(floor or ACTIVITIES[UNKNOWN], _TIME_CONSTANT)
+    pace = MIDDLE[UNKNOWN] if floor is None else middle or slowest.speed / 2
+    return Paces(slowest, Movement(min(pace, slowest.speed), _TIME_CONSTANT))
+
+
+@lru_cache(maxsize=64)  # likewise
+def _adversaries(
+    slowest: Movement, kernel: Kernel, who: tuple[Named, ...], uncertain: int, steady: int
+) -> "tuple[Knowledge, ...]":
+    from trailveil.privacy.knowledge import Knowledge
+
+    usual = movement_of(kernel)
+    knowledge = [Knowledge(STRANGER, slowest, steady=steady - uncertain)]
+    if Named.POINT in who:
+        knowledge.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
+    if Named.PATH in who:
+        away = max(_PATH_AWAY - uncertain, _PLACE_AWAY)
+        knowledge.append(Knowledge(KNOWS_PATH, usual, path=away))
+    return tuple(knowledge)
 
 
 def _too_much(known: float, scale: float) -> BeyondPrior:

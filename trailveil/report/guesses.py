@@ -17,7 +17,6 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import crops
-from trailveil.release.designing import part_of
 from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.readings_release import ReadingsPlan
@@ -92,7 +91,7 @@ def _of_stretches(
     order = np.cumsum(np.asarray(plan.mechanism.released)) - 1
     spans = [stretch.seconds(plan.trace) for stretch in stretches]
     for crop in crops(kernel, plan.trace.seconds, spans, plan.request.variance**0.5):
-        mechanism = part_of(plan.mechanism, crop)
+        mechanism = crop.part_of(plan.mechanism)
         places = released[order[crop.rows][mechanism.rows]]
         times = crop.prior.times
         for span, part in zip(crop.spans, crop.parts, strict=True):

@@ -1,9 +1,9 @@
 """A trace in one dimension: readings of one quantity, such as a temperature, with its unit.
 
-They stand beside Trace and Recording and not inside them: positions on a globe and values in a
-unit share times and nothing else. What a release needs of either is the same, and small: `times`;
-whole steps on a lattice (`Frame.to_lattice` of a trace, in micrometres; `Readings.steps` here, in
-decimals of the unit), on which true values and noise are added exactly; and a way to write them.
+Positions on a globe and values in a unit share times and nothing else (`TimeSeries`). What a release
+needs of either is the same, and small: `times`; whole steps on a lattice (`Frame.to_lattice` of a
+trace, in micrometres; `Readings.steps` here, in decimals of the unit), on which true values and
+noise are added exactly; and a way to write them.
 
 As with traces, nothing shows a value when printed.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.traces.trace import Seen, Trace, seconds_since_the_first
+from trailveil.traces.trace import Seen, TimeSeries, seconds_since_the_first
 
 _MOST_DECIMALS = 12
 _MOST_STEPS = 2.0**53  # so that values, in float64, tell each step from the next
@@ -50,11 +50,11 @@ class RecordedReadings:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Readings:
+class Readings(TimeSeries):
     """Cleaned readings: strictly increasing times, finite values.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC. values: (n,) in `unit`. column: what their
-    table called them.
+    table called them. seconds: (n,) since the first reading.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -63,29 +63,18 @@ class Readings:
     values: NDArray[np.float64]
     unit: str
     column: str = "value"
+    seconds: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
         _hold(self, times=np.int64, values=np.float64)
+        object.__setattr__(self, "seconds", seconds_since_the_first(self.times))
         if not (self.times[1:] > self.times[:-1]).all():
             raise InvalidValue("times must strictly increase, got others: clean the readings first")
         if not np.isfinite(self.values).all():
             raise InvalidValue("values must be finite, got others: clean the readings first")
 
-    def __len__(self) -> int:
-        return len(self.times)
-
     def __repr__(self) -> str:
         return f"Readings({len(self)} in {self.unit}, {self.duration:.0f} s)"
-
-    @property
-    def seconds(self) -> NDArray[np.float64]:
-        """(n,) seconds since the first reading."""
-        return seconds_since_the_first(self.times)
-
-    @property
-    def duration(self) -> float:
-        """Seconds from the first reading to the last, 0 where there are fewer than two."""
-        return float(self.seconds[-1]) if len(self) else 0.0
 
     def only(self, mask: NDArray[np.bool_]) -> "Readings":
         """The readings where `mask`, (n,) of bool, is True. IndexError for another shape."""
@@ -105,10 +94,6 @@ class Readings:
                 "fewer decimals"
             )
         return np.floor(scaled + 0.5).astype(np.int64)
-
-
-Timed = Trace | Readings
-"""What has times: all that choosing a part of it, or changing them, looks at."""
 
 
 def check_decimals(decimals: int) -> None:

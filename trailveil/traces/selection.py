@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.traces.readings import Timed
 from trailveil.traces.returns import Places, places_of
 from trailveil.traces.stated_times import check_inside, moment, zone_of
 from trailveil.traces.stops import ABSENCE, LASTS, WITHIN, Interval, settled, stays
-from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.trace import NANOSECONDS, TimeSeries, Trace
 from trailveil.traces.visits import Circle, visits
 
 # Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
@@ -50,24 +49,24 @@ class Stretch:
         """Whether it has a duration."""
         return self.end > self.begin
 
-    def rows(self, trace: Timed) -> NDArray[np.bool_]:
+    def rows(self, trace: TimeSeries) -> NDArray[np.bool_]:
         """The fixes inside, (n,)."""
         return (trace.times >= self.begin) & (trace.times <= self.end)
 
-    def seconds(self, trace: Timed) -> tuple[float, float]:
+    def seconds(self, trace: TimeSeries) -> tuple[float, float]:
         """Begin and end in seconds since the first fix."""
         first = int(trace.times[0])
         return (self.begin - first) / NANOSECONDS, (self.end - first) / NANOSECONDS
 
 
-def at(text: str, trace: Timed, zone: tzinfo | None) -> Stretch:
+def at(text: str, trace: TimeSeries, zone: tzinfo | None) -> Stretch:
     """One time within the trace. Raises Refused for one outside."""
     when = moment(text, trace, zone)
     check_inside(text, when, trace, zone)
     return Stretch("at a stated time", when, when)
 
 
-def between(first: str, second: str, trace: Timed, zone: tzinfo | None) -> Stretch:
+def between(first: str, second: str, trace: TimeSeries, zone: tzinfo | None) -> Stretch:
     """A stay within the trace. InvalidValue where it ends before it begins, Refused outside."""
     begin, end = moment(first, trace, zone), moment(second, trace, zone)
     if not begin < end:
@@ -184,7 +183,7 @@ class Chosen:
         """Whether it says what to protect besides the ends."""
         return bool(self.at or self.between or self.near or self.stops)
 
-    def stated(self, trace: Timed) -> list[Stretch]:
+    def stated(self, trace: TimeSeries) -> list[Stretch]:
         """The parts that were stated by their times."""
         zone = self.zone
         if zone is None and (self.at or self.between) and isinstance(trace, Trace):

@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.traces.readings import Timed
-from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.trace import NANOSECONDS, TimeSeries, Trace
 
 _RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?", re.ASCII)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
@@ -26,7 +25,7 @@ _DAY = 86_400 * NANOSECONDS
 _MOST_LISTED = 6
 
 
-def moment(text: str, trace: Timed, zone: tzinfo | None) -> int:
+def moment(text: str, trace: TimeSeries, zone: tzinfo | None) -> int:
     """A time as people write it, in nanoseconds since 1970 UTC.
 
     Raises InvalidValue where it cannot be read; Refused where it is not clear which time is meant
@@ -60,7 +59,7 @@ def time_of(text: str, zone: tzinfo | None) -> int:
     raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another")
 
 
-def check_inside(text: str, when: int, trace: Timed, zone: tzinfo | None) -> None:
+def check_inside(text: str, when: int, trace: TimeSeries, zone: tzinfo | None) -> None:
     """Refuse a time outside of a recording, whose hours are told in the zone, or the computer's."""
     if not int(trace.times[0]) <= when <= int(trace.times[-1]):
         raise Refused(
@@ -70,7 +69,7 @@ def check_inside(text: str, when: int, trace: Timed, zone: tzinfo | None) -> Non
         )
 
 
-def _hours(trace: Timed, zone: tzinfo | None) -> str:
+def _hours(trace: TimeSeries, zone: tzinfo | None) -> str:
     """When a recording begins and ends."""
     first, last = (in_words(int(trace.times[row]), zone) for row in (0, -1))
     return f"{first} to {last}"
@@ -86,7 +85,7 @@ def _duration(text: str) -> int:
     return round(sum(Fraction(number) * _UNITS[unit] for number, unit in parts) * NANOSECONDS)
 
 
-def _of_the_clock(text: str, clock: re.Match[str], trace: Timed, zone: tzinfo | None) -> int:
+def _of_the_clock(text: str, clock: re.Match[str], trace: TimeSeries, zone: tzinfo | None) -> int:
     hour, minute, second = (int(part or 0) for part in clock.groups())
     if hour > 23 or minute > 59 or second > 59:
         clock_times = "a clock time must be from 00:00 to 23:59:59, got "
@@ -111,7 +110,7 @@ def _of_the_clock(text: str, clock: re.Match[str], trace: Timed, zone: tzinfo | 
     return candidates[0]
 
 
-def _passes(clock: timedelta, trace: Timed, zone: tzinfo) -> list[int]:
+def _passes(clock: timedelta, trace: TimeSeries, zone: tzinfo) -> list[int]:
     """The moments within the trace at which clocks in the zone show a time."""
     first, last = int(trace.times[0]), int(trace.times[-1])
     midnight = datetime.combine(_shown(first, zone).date(), datetime.min.time())

@@ -93,8 +93,27 @@ class Recording:
         return f"Recording({len(self)} fixes, {len(self.tracks)} segments)"
 
 
+class TimeSeries:
+    """What a release takes of a recording: increasing times, and a value at each.
+
+    times: (n,) int64, nanoseconds since 1970-01-01 UTC. seconds: (n,) since the first of them.
+    """
+
+    __slots__ = ()
+    times: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first time to the last, 0 where there are fewer than two."""
+        return float(self.seconds[-1]) if len(self) else 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trace:
+class Trace(TimeSeries):
     """A cleaned trace: strictly increasing times, positions that are on the globe.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC, strictly increasing. positions: (n, 2)
@@ -132,16 +151,8 @@ class Trace:
         _check_increasing(self.times)
         _check_on_globe(self.positions)
 
-    def __len__(self) -> int:
-        return len(self.times)
-
     def __repr__(self) -> str:
         return f"Trace({len(self)} fixes, {self.duration:.0f} s)"
-
-    @property
-    def duration(self) -> float:
-        """Seconds from the first fix to the last, 0 where there are fewer than two."""
-        return float(self.seconds[-1]) if len(self) else 0.0
 
     def only(self, mask: ArrayLike) -> "Trace":
         """The fixes where `mask`, (n,) of bool, is True; segments keep their numbers.

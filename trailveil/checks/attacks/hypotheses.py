@@ -33,7 +33,6 @@ from trailveil.privacy.markov import covariance_product
 from trailveil.privacy.prior import Prior, observe
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import crops
-from trailveil.release.designing import part_of
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.request import STRANGER
@@ -194,7 +193,7 @@ def audited(
     for crop in crops(request.kernel, trace.seconds, spans, request.variance**0.5):
         rows = np.zeros(len(trace), dtype=np.bool_)
         rows[crop.rows] = True
-        cropped = replace(plan, trace=trace.only(rows), mechanism=part_of(plan.mechanism, crop))
+        cropped = replace(plan, trace=trace.only(rows), mechanism=crop.part_of(plan.mechanism))
         prior = Prior(request.kernel, crop.prior.times)
         for number, part in enumerate(crop.parts):
             begin, end = crop.spans[number]

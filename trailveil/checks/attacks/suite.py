@@ -31,7 +31,6 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import crops
-from trailveil.release.designing import part_of
 from trailveil.release.plan import Plan
 from trailveil.traces.grid import METRES_A_DEGREE
 from trailveil.traces.projection import MICRO
@@ -138,7 +137,7 @@ def _scenes(plan: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
         spans = [stretch.seconds(trace) for stretch in request.stretches]
         fitted = crops(request.kernel, trace.seconds, spans, request.variance**0.5)
     for crop in fitted:
-        mechanism = part_of(plan.mechanism, crop)
+        mechanism = crop.part_of(plan.mechanism)
         rows = order[crop.rows][mechanism.rows]
         for number, part in enumerate(crop.parts):
             fixes = plan.lattice[crop.rows] / MICRO

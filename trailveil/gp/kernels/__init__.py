@@ -1,7 +1,13 @@
 """Kernels: how a series varies with itself. Equations, matrices, and kernels of other packages."""
 
 from trailveil.gp.clocks import Clock, Numbers, StoppedClock, stopped
-from trailveil.gp.kernels.adapters import Function, Tabulated, from_gpytorch, from_sklearn
+from trailveil.gp.kernels.adapters import (
+    Conditioned,
+    Function,
+    Tabulated,
+    from_gpytorch,
+    from_sklearn,
+)
 from trailveil.gp.kernels.equations import (
     RBF,
     Constant,
@@ -23,6 +29,7 @@ from trailveil.gp.kernels.equations import (
 __all__ = [
     "RBF",
     "Clock",
+    "Conditioned",
     "Constant",
     "Function",
     "IntegratedOU",

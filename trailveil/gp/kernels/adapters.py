@@ -13,11 +13,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
 from trailveil.gp.clocks import Numbers
-from trailveil.gp.gaussian import FloatArray, check_covariance, increasing_times, read_only
+from trailveil.gp.extended import Extended
+from trailveil.gp.gaussian import (
+    UNIT_ROUNDOFF,
+    FloatArray,
+    check_covariance,
+    increasing_times,
+    read_only,
+)
 from trailveil.gp.kernels.equations import (
     RBF,
     Constant,
@@ -30,6 +38,9 @@ from trailveil.gp.kernels.equations import (
 )
 
 _PAIRS_AT_ONCE = 256
+# Beyond it (of two deviations) a kernel given what is known is computed with as many bits as these:
+# below it, what rounding adds stays within KERNEL_ROUNDING.
+_LARGEST_GAIN, _EXACT = 4.0, Extended(320)
 _MATERN: dict[float, Callable[[float], Kernel]] = {
     0.5: Matern12,
     1.5: Matern32,
@@ -105,6 +116,90 @@ class Function(Kernel):
                 f"{self.name} must give finite covariances {a.size, b.size}, got {values.shape}"
             )
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned(Kernel):
+    """A kernel given k observed sums H f(times) + N(0, V) of the series that it describes.
+
+    times: (m,). weights: H (k, m). covariance: V (k, k). What was observed moves the mean alone.
+    Raises InvalidValue for shapes that do not fit, or a V that is no positive definite covariance.
+    """
+
+    kernel: Kernel
+    times: FloatArray
+    weights: FloatArray
+    covariance: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check the shapes, and make the arrays read-only."""
+        covariance = check_covariance(self.covariance, "the covariance of an observation")
+        weights, times = read_only(self.weights), read_only(self.times)
+        if weights.shape != (len(covariance), times.size) or not np.all(np.isfinite(weights)):
+            raise InvalidValue(
+                f"weights must be finite, {(len(covariance), times.size)}, got {weights.shape}"
+            )
+        if np.linalg.eigvalsh(covariance)[0] <= 0:
+            raise InvalidValue("an observation must have a positive variance, got none of it")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "covariance", read_only(covariance))
+
+    def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
+        """k(a, b) - k(a, T) H^T (H k(T, T) H^T + V)^-1 H k(T, b)."""
+        if m is not FLOAT:
+            return self._given(a, b, m)
+        value = self._given(a, b, m)
+        lost = self._gain(a) * self._gain(b) > _LARGEST_GAIN
+        if np.any(lost):
+            # Two numbers that are nearly the same are subtracted: few digits of 53 bits are left.
+            pairs = [np.broadcast_to(inputs, value.shape)[lost] for inputs in (a, b)]
+            exact = self._given(_EXACT.numbers(pairs[0]), _EXACT.numbers(pairs[1]), _EXACT)
+            value[lost] = exact.astype(np.float64)
+        return value
+
+    def _gain(self, inputs: Numbers) -> FloatArray:
+        """By how much the deviation at each input fell, where double precision can tell."""
+        flat = np.ravel(inputs)
+        before = self.kernel.formula(flat, flat, FLOAT) * np.ones(flat.size)
+        after = np.maximum(self._given(flat, flat, FLOAT), UNIT_ROUNDOFF * before)
+        return np.asarray(np.sqrt(before / after)).reshape(np.shape(inputs))
+
+    def _given(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
+        weights, covariance = self.weights, self.covariance
+        if m is not FLOAT:
+            exact = np.frompyfunc(m.number, 1, 1)
+            weights, covariance = exact(weights), exact(covariance)
+        observed = weights.dot(self._shared(self.times, m).dot(weights.T)) + covariance
+        first = self._shared(a, m).dot(weights.T)
+        second = _solved(observed, self._shared(b, m).dot(weights.T).T).T
+        matrix = np.ndim(a) == 2
+        explained = first.dot(second.T) if matrix else (first * second).sum(axis=1)
+        return self.kernel.formula(a, b, m) - explained
+
+    def _shared(self, inputs: Numbers, m: Arithmetic) -> Numbers:
+        """The covariances of the series at inputs (n) and at the observed times, (n, m)."""
+        column = np.reshape(inputs, (-1, 1))
+        row = self.times[None, :]
+        if m is not FLOAT:
+            exact = np.frompyfunc(m.number, 1, 1)
+            column, row = exact(column), exact(row)
+        shape = (column.size, row.size)
+        return np.broadcast_to(self.kernel.formula(column, row, m), shape)
+
+
+def _solved(matrix: Numbers, rhs: Numbers) -> Numbers:
+    """matrix^-1 rhs, of a positive definite matrix (k, k), in the arithmetic that it carries."""
+    if matrix.dtype != object:
+        return cho_solve(cho_factor(matrix, lower=True), rhs)
+    work = np.hstack([matrix, rhs])
+    size = len(matrix)
+    for i in range(size):
+        work[i] = work[i] / work[i, i]
+        for j in range(size):
+            if j != i:
+                work[j] = work[j] - work[j, i] * work[i]
+    return work[:, size:]
 
 
 def function_of(call: Callable[[ArrayLike, ArrayLike], ArrayLike], name: str) -> Function:

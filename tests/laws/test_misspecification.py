@@ -18,6 +18,7 @@ from tests.densities import (
     mp,
     shifted,
 )
+from tests.laws.misspecification import Form, divergences, guarantee_under, misspecified
 from tests.releases import TIMES, whole
 from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue, NumericalError
@@ -27,7 +28,6 @@ from trailveil.privacy.composition import Release
 from trailveil.privacy.guarantee import loss_bound_for
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.privacy.misspecification import Form, divergences, guarantee_under, misspecified
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 

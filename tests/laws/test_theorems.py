@@ -9,22 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.densities import divergence, held, joint, matrix
+from tests.laws.misspecification import guarantee_of
+from tests.laws.theorems import (
+    GpLossBound,
+    direct_and_inferential,
+    gp_loss_bound,
+    independent_dimensions,
+    more_private,
+)
 from tests.releases import KERNELS, TIMES, whole
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Matern12, White
 from trailveil.privacy.composition import Release
-from trailveil.privacy.guarantee import Guarantee, guarantee_of, paper_bound, tight_bound
-from trailveil.privacy.loss import direct_and_inferential, loss_matrix
+from trailveil.privacy.guarantee import Guarantee, paper_bound, tight_bound
+from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
-from trailveil.privacy.theorems import (
-    GpLossBound,
-    gp_loss_bound,
-    independent_dimensions,
-    more_private,
-)
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -24,16 +24,17 @@ finite if and only if M > 0 (and infinite where s is not confined and E is not 0
 several locations is bounded as a loss is (`trailveil.privacy.guarantee.tight_bound`), from above.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from tests.laws.conditional import Apart, Pair, apart, extended_apart, without_noise
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.extended import LARGEST_EXTENDED
-from trailveil.gp.gaussian import LARGEST_LOSS_SLACK, LOSS_SLACK
-from trailveil.privacy.conditional import Apart, Pair, apart, extended_apart, without_noise
-from trailveil.privacy.guarantee import Guarantee, guarantee_of, tight_bound
+from trailveil.gp.gaussian import LARGEST_LOSS_SLACK, LOSS_SLACK, FloatArray
+from trailveil.privacy.guarantee import Guarantee, tight_bound
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
@@ -91,6 +92,14 @@ class Misspecified:
         promised = self.believed.epsilon_at(4 * order - 2)
         outer = (order - 0.5) / (order - 1) * first
         return outer + second + (2 * order - 1.5) / (2 * order - 2) * promised
+
+
+def guarantee_of(losses: Sequence[FloatArray], radius: float, order: float = 5.0) -> Guarantee:
+    """The guarantee of a secret whose loss matrices, one a dimension, are given: the tight bound.
+
+    radius: in the unit of the series.
+    """
+    return Guarantee(float(np.sqrt(tight_bound(losses, radius))), order)
 
 
 def guarantee_under(

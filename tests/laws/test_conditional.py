@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from tests.densities import (
     divergence,
 )
-from tests.privacy.test_misspecification import (
+from tests.laws.conditional import Pair, apart, extended_apart, without_noise
+from tests.laws.misspecification import divergences
+from tests.laws.test_misspecification import (
     PAIRS,
     SECRETS,
     both,
@@ -18,9 +20,7 @@ from tests.privacy.test_misspecification import (
     released,
 )
 from trailveil.gp.kernels import Constant, Matern12, White
-from trailveil.privacy.conditional import Pair, apart, extended_apart, without_noise
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.privacy.misspecification import divergences
 from trailveil.privacy.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)

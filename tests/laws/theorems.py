@@ -1,9 +1,9 @@
-"""The paper's theorems under the paper's names, where they are not figures of their own already.
+"""The paper's theorems under the paper's names, where the program has no figure of them.
 
 - theorem 3.1, prior-posterior gap: `trailveil.privacy.guarantee.Guarantee.paper_gap`; exactly:
 `odds`
-- lemma 3.2, direct and inferential loss: `trailveil.privacy.loss.direct_and_inferential`
-- theorem 3.3, misspecification: `trailveil.privacy.misspecification`
+- lemma 3.2, direct and inferential loss: `direct_and_inferential`
+- theorem 3.3, misspecification: `tests.laws.misspecification`
 - theorem 3.4, loss bound for Gaussian process priors: `gp_loss_bound`
 - corollary 3.4.1, composition: `trailveil.privacy.composition.joint_loss`
 - appendix, independent dimensions: `independent_dimensions`; exactly: `trailveil.privacy.guarantee`
@@ -20,12 +20,48 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue
-from trailveil.gp.gaussian import NEGATIVE_EIGENVALUE_TOLERANCE
+from trailveil.gp.gaussian import (
+    NEGATIVE_EIGENVALUE_TOLERANCE,
+    FloatArray,
+    cholesky_factor,
+    cholesky_solve,
+    inverse_of,
+)
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
+
+
+def direct_and_inferential(
+    prior: Prior, indices: Sequence[int], mechanism: Mechanism
+) -> tuple[FloatArray, FloatArray]:
+    """The two parts of the loss of recorded values X_s whose noise is independent of the rest.
+
+    Returns (Gamma_ss^-1, A^T (Sigma_{u|s} + Gamma_uu)^-1 A), A = Sigma_us Sigma_ss^-1: what the
+    released secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and
+    theorem 3.4. Raises InvalidValue where the noise on the secret is not independent of the rest.
+    """
+    rows, chosen = mechanism.rows, np.asarray(indices, dtype=np.intp)
+    if (
+        not chosen.size
+        or np.unique(chosen).size != chosen.size
+        or not np.all(np.isin(chosen, rows))
+    ):
+        raise InvalidValue("every index of the secret must be a released fix, once each")
+    secret = np.searchsorted(rows, chosen)
+    others = np.setdiff1d(np.arange(rows.size), secret)
+    sigma, gamma = prior.kernel(prior.times[rows], prior.times[rows]), mechanism.covariance()
+    if np.any(gamma[np.ix_(secret, others)]):
+        raise InvalidValue("the noise on the secret must be independent of the rest, got it shared")
+    cross = sigma[np.ix_(others, secret)]
+    regression = cholesky_solve(cholesky_factor(sigma[np.ix_(secret, secret)]), cross.T).T
+    conditional = (
+        sigma[np.ix_(others, others)] - regression @ cross.T + gamma[np.ix_(others, others)]
+    )
+    solved = cholesky_solve(cholesky_factor((conditional + conditional.T) / 2), regression)
+    return inverse_of(gamma[np.ix_(secret, secret)])[0], np.asarray(regression.T @ solved)
 
 
 @dataclass(frozen=True, slots=True)
