@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.rides import ride
+from tests.rides import ride, written
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import known_public, publish
 from trailveil.ledger.planning import protect_versions
 from trailveil.ledger.public import PUBLIC, Imported, add_public, count_public
+from trailveil.page.opened import PageRequest, opened, request_of
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.public import Position
@@ -98,6 +99,16 @@ def test_versions_reckon_with_it(ledger: Ledger, tmp_path: Path) -> None:
     wide = [Version("all", replace(CUT, radius=200.0))]
     with pytest.raises(Refused, match="nothing more can be hidden of it"):
         protect_versions(ledger, TRACE, CHOSEN, wide)
+
+
+def test_the_page_reckons_with_it(ledger: Ledger, tmp_path: Path) -> None:
+    add_public(ledger, photo())
+    source = written(tmp_path / "ride.gpx", TRACE)
+    recording = opened(source, tmp_path / "out.gpx", ledger)
+    asked = PageRequest(frozenset({("start+30m",)}), 30.0, 1.0, activity="drive")
+    with pytest.raises(Refused, match="what is public already"):
+        request_of(recording, asked)
+    assert request_of(replace(recording, public=()), asked).public == ()
 
 
 def test_wrong_imports_are_refused() -> None:
