@@ -82,6 +82,17 @@ def test_noise_with_files_reports_and_json(source: Path) -> None:
     done("verify", private, source, released)
 
 
+def test_versions_beside_other_versions_say_that_all_is_told(source: Path) -> None:
+    """Two families of noise together: what one of them tells is not what all tell."""
+    words = ("--mechanism", "noise", "--version", "a", "--radius", "50")
+    done("protect", source, *WHAT, *words)
+    again = ("--mechanism", "noise", "--version", "b", "--radius", "60", "--version", "c")
+    said = " ".join(done("protect", source, *WHAT, *again, "--radius", "90", "--again").split())
+    assert "You published another version of this recording." in said
+    assert "An earlier release shows everything of one time." in said
+    assert "knows what b tells" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

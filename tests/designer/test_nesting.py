@@ -68,6 +68,15 @@ def test_narrowed_noise_is_a_share_of_what_is_published() -> None:
     assert check({**proof, "odd": (noise.odd * smaller).tolist()}) != []
 
 
+def test_a_finer_version_that_assumes_something_else_is_refused() -> None:
+    """The noise that is published has no knot where it would need one."""
+    published, design = (noise_of(*asked(radius, 2)) for radius in (100.0, 50.0))
+    steady = Request((), radius=50.0, method=Method.NOISE, floor=3.0, steady=600)
+    wanted = asked_of(SECONDS, 2, steady.adversaries, steady.noise_bound)
+    with pytest.raises(Refused, match="must assume what the one that is published does"):
+        narrowed([published], [design], [wanted])
+
+
 def test_a_finer_version_that_needs_all_the_noise_is_refused() -> None:
     published, design = (noise_of(*asked(radius, 2)) for radius in (100.0, 150.0))
     with pytest.raises(Refused, match="must have less noise than the one that is published"):

@@ -71,6 +71,8 @@ def test_the_finest_is_counted_and_a_coarser_one_tells_nothing_more(
     with ledger.open() as book:
         marks = [book.entry(number, b"").marks for number in (1, 2, 3)]
         assert [float(np.max(mark[0].information)) > 0 for mark in marks] == [True, False, False]
+        # What is known of later releases is at the radius of the finest.
+        assert [book.body(number)["known"] for number in (1, 2, 3)] == pytest.approx([1.0] * 3)
 
 
 def test_a_finer_version_later_is_counted_for_what_it_tells_besides(

@@ -66,6 +66,13 @@ def narrowed(
     Refused where no share below 1 does.
     """
     pairs = list(zip(published, asked, strict=True))
+    for noise, (_, _, adversaries, _) in pairs:
+        edges = {edge for each in adversaries for edge in (each.steady, each.path or 0)}
+        if not edges <= {*noise.knots.seconds}:
+            raise Refused(
+                "a finer version must assume what the one that is published does, got another "
+                "--steady-for, --slow-for or --uncertain: state the same"
+            )
     least = max((_least(noise, what) for noise, what in pairs), default=0)
     for share in range(least, _SHARES):
         noises = [proved(*_part(noise, share), noise.knots, what) for noise, what in pairs]

@@ -232,7 +232,10 @@ def _with_account(
         **entry.body,
         "epsilon": total.epsilon,
         "total": max(total.total, total.known) if nearby else None,
-        "known": total.known if nearby or others else None,
+        # A coarser version tells nothing more: at its own, larger radius that is another epsilon.
+        "known": max(total.epsilon, total.before)
+        if kin.finer
+        else (total.known if nearby or others else None),
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
         "loss": worst_loss(plan),

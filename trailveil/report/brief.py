@@ -266,7 +266,7 @@ def _before(ledger: LedgerReport | None, asked: float) -> list[str]:
     if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
     sentences = []
-    if ledger["finest"] is not None:
+    if ledger["finest"] is not None and total == ledger["times"]:
         words = all_versions(ledger)
         sentences = [f"{words[:1].upper()}{words[1:]}."]
     elif total is None:
