@@ -1,9 +1,10 @@
 """The designs that ship with the package, made anew: trailveil/designer/table.zip.
 
-Run: make designs, or python -m benchmarks._shipped_designs [--missing]. It takes some seven minutes
+Run: make designs, or python -m benchmarks._shipped_designs [--missing]. It takes some ten minutes
 of CPU. Noise for default requests, of each --activity, with windows of up to 12 hours, in the
-middle of a recording or at an end. Raise DESIGN_VERSION (trailveil/version.py) where designs
-change: draws must never be shared between designs.
+middle of a recording or at an end; and of a single time for the bounds of
+trailveil.release.mixture. Raise DESIGN_VERSION (trailveil/version.py) where designs change: draws
+must never be shared between designs.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from trailveil.designer.table import key_of, read, rounded_bound, shaped_for, sh
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.files.output import write_atomically
 from trailveil.privacy.knowledge import Knowledge
+from trailveil.release.mixture import BOUNDS, LENGTH
 from trailveil.release.request import Request
 from trailveil.traces.activities import ACTIVITIES
 
@@ -30,8 +32,11 @@ def asked(activity: str) -> list[Asked]:
     request = Request((), floor=ACTIVITIES[activity])
     longest = LONGEST + 2 * request.uncertain
     lengths = sorted({shaped_for(second) for second in range(longest + 1)})
-    bound = rounded_bound(request.bound)
-    return [(length, sides, request.adversaries, bound) for sides in (1, 2) for length in lengths]
+    pairs = [(length, rounded_bound(request.bound)) for length in lengths]
+    pairs += [(LENGTH, bound) for bound in BOUNDS if (LENGTH, bound) not in pairs]
+    return [
+        (length, sides, request.adversaries, bound) for sides in (1, 2) for length, bound in pairs
+    ]
 
 
 def designs(missing: bool) -> Iterator[tuple[str, WindowNoise]]:

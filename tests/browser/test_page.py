@@ -1,5 +1,6 @@
 """`trailveil open`, clicked through in a browser: from the recording to the saved release."""
 
+import contextlib
 import json
 import shlex
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Error, Page, Response, Route, expect
 
 from tests.browser.browsing import Watched
 from tests.browser.pages import Opened, opened
@@ -153,6 +154,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
         )
         view.mouse.click(x, y)
         expect(view.locator("#tap")).to_contain_text(hint)
+        assert view.locator("#take").is_visible() == (share == 0.6)
     first, last = (int(view.locator(name).input_value()) for name in ("#from", "#to"))
     assert 0 < first < last < len(TRACE) - 1
     # One fix further by the keyboard.
@@ -160,6 +162,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     view.keyboard.press("ArrowRight")
     view.locator("#add").focus()
     view.keyboard.press("Enter")
+    expect(view.locator("#take")).to_be_hidden()
     assert view.get_by_label("A part that you chose").is_checked()
     planned(view)
     assert view.locator("#withheld").inner_text() != "0 %, 0.0 min"
@@ -180,6 +183,45 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     for name in ("#save", "#done", "#add", "#mechanism", "#parts label"):
         box = view.locator(name).first.bounding_box()
         assert box is None or box["height"] >= 44, name
+
+
+def test_noise_is_bounded_at_once_and_only_the_latest_design_counts(
+    page: tuple[Opened, Page],
+) -> None:
+    """While it is designed nothing can be saved; an answer that comes too late changes nothing."""
+    _, view = page
+    planned(view)
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        sent: dict[str, Any] = route.request.post_data_json or {}
+        if sent["radius"] == 590 and "at_once" not in sent:
+            late.append(route)
+        else:
+            route.fallback()
+
+    view.route("**/api/plan", hold)
+    view.locator("#mechanism").select_option("noise")
+    planned(view)
+    with view.expect_response(lambda one: _is_for(one, 590)) as got:
+        view.locator("#radius").fill("590")
+    bound = got.value.json()
+    assert bound["plan"] is None
+    expect(view.locator("#rms")).to_have_text(
+        f"at most {metres(bound['report']['mechanism']['rms_m'])}"
+    )
+    expect(view.locator("#status")).to_contain_text("Working out how much exactly")
+    expect(view.locator("#save")).to_be_disabled()
+    with view.expect_response(lambda one: _is_for(one, 85) and one.json()["plan"]) as got:
+        view.locator("#radius").fill("85")
+    planned(view)
+    exact = metres(got.value.json()["report"]["mechanism"]["rms_m"])
+    expect(view.locator("#rms")).to_have_text(exact)
+    with contextlib.suppress(Error):  # the page may have ended it
+        late[0].fulfill(json={**bound, "plan": "late", "before": None, "exists": False})
+    view.wait_for_timeout(500)
+    assert view.locator("#rms").inner_text() == exact
+    assert "--radius 85 " in view.locator("#command").inner_text()
 
 
 def test_a_recording_is_chosen_in_the_browser(

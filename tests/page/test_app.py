@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.rides import ride, run, written
+from trailveil.designer import table
 from trailveil.errors import InvalidValue
 from trailveil.ledger import user_ledger
 from trailveil.page.app import LARGEST_BODY, SERVED, application
@@ -93,6 +95,46 @@ def test_noise_that_is_shown_is_not_what_is_saved(page: Page) -> None:
     name = {"plan": shown[0]["plan"], "again": False, "overwrite": False}
     saved = page.post("/api/save", name)["published"]
     assert saved not in [plan["published"] for plan in shown]
+
+
+def test_noise_is_shown_at_once_and_saved_as_it_is_designed(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look designs nothing, promises the same, moves more, and cannot be saved."""
+    asked = {**QUICK, "mechanism": "noise", "parts": [["start+0s"]], "radius": 37}
+    table.forget()
+    with monkeypatch.context() as patched:
+        patched.setattr(table, "window_noise", lambda *_: pytest.fail("noise was designed"))
+        look = page.post("/api/plan", {**asked, "at_once": True})
+        save = {"plan": look["plan"], "again": False, "overwrite": False}
+        assert "refused" in page.post("/api/save", save)
+    exact = page.post("/api/plan", asked)
+    assert (look["plan"], look["report"]["mechanism"]["gap"]) == (None, None)
+    assert look["report"]["worst"] == exact["report"]["worst"]
+    assert (look["circles"], look["promise"]) == (exact["circles"], exact["promise"])
+    for name in ("rms_m", "largest_rms_m"):
+        moved = [shown["report"]["mechanism"][name] for shown in (look, exact)]
+        assert 1 < moved[0] / moved[1] < 1.3
+    # From now on a look has the design itself.
+    assert page.post("/api/plan", {**asked, "at_once": True})["plan"] == exact["plan"]
+    assert page.post("/api/plan", {**QUICK, "parts": [["start+0s"]], "at_once": True})["plan"]
+    unknown = page.post("/api/plan", {**asked, "radius": 5000, "at_once": True})
+    assert unknown == {"plan": None}
+
+
+def test_a_look_takes_less_than_a_third_of_a_second(tmp_path: Path) -> None:
+    """Of processor time, for 3,500 fixes and a radius that no design ships for: 0.01 to 0.04 s."""
+    source = written(tmp_path / "long.gpx", ride(3500, 3.0, still=(1700, 2000)))
+    planner = Planner(opened(source, default_output(source), user_ledger()))
+    table.forget()
+    for radius, method in enumerate(("cut", "noise", "both", "cut"), 81):
+        body = {"parts": [["start+0s"], ["start+5100s", "start+6000s"]], "mechanism": method}
+        asked = asked_in({**body, "radius": radius, "epsilon": 1})
+        begin = time.process_time()
+        shown = planner.planned(asked, at_once=True)
+        taken = time.process_time() - begin
+        assert (shown["plan"] is None) == (method != "cut")
+        assert radius == 81 or taken < 0.3, "the first may load what others have"
 
 
 def test_a_recording_that_the_browser_sends(tmp_path: Path, monkeypatch: Any) -> None:

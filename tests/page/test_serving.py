@@ -16,6 +16,8 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from tests.rides import PATIENCE, ride, written
+from trailveil.designer.wanted import Unwanted, check_wanted, only_while
+from trailveil.designer.window import window_noise
 from trailveil.errors import Refused
 from trailveil.ledger import user_ledger
 from trailveil.page import serving
@@ -23,6 +25,7 @@ from trailveil.page.app import Latest, Superseded
 from trailveil.page.basemap import basemap
 from trailveil.page.opened import opened
 from trailveil.page.serving import Guard
+from trailveil.release.request import Request
 
 _HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 
@@ -300,6 +303,66 @@ def test_of_those_that_wait_only_the_latest_is_done() -> None:
     assert isinstance(answers[1], Superseded)
     assert answers[2] is None
     assert done == ["first", "third"]
+
+
+def test_a_look_at_once_waits_for_no_design_and_supersedes_those_that_wait() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def design() -> str:
+        began.set()
+        go_on.wait(PATIENCE)
+        return "design"
+
+    async def ask() -> list[object]:
+        latest = Latest()
+        asked = [asyncio.create_task(latest.result(design))]
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        asked.append(asyncio.create_task(latest.result(lambda: "waits")))
+        await asyncio.sleep(0)
+        try:
+            look = await asyncio.wait_for(latest.result(lambda: "look", at_once=True), PATIENCE)
+        finally:
+            go_on.set()
+        return [look, *await asyncio.gather(*asked, return_exceptions=True)]
+
+    answers = asyncio.run(ask())
+    assert answers[0] == "look"
+    assert answers[1] == "design"
+    assert isinstance(answers[2], Superseded)
+
+
+def test_a_design_that_nobody_waits_for_is_given_up() -> None:
+    began, done = threading.Event(), []
+
+    def design() -> None:
+        began.set()
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            check_wanted()
+        done.append("to its end")
+
+    async def ask() -> list[object]:
+        latest = Latest()
+        asked = asyncio.create_task(latest.result(design))
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        look = await latest.result(lambda: "look", at_once=True)
+        return [look, *await asyncio.gather(asked, return_exceptions=True)]
+
+    answers = asyncio.run(ask())
+    assert answers[0] == "look"
+    assert isinstance(answers[1], Superseded)
+    assert done == []
+
+
+@pytest.mark.parametrize("checks", [0, 3, 60])
+def test_a_design_of_noise_ends_where_it_is_not_wanted(checks: int) -> None:
+    """At its first step, in its search, or in its proof."""
+    request, asked = Request((), radius=90.0), iter(range(checks))
+    with pytest.raises(Unwanted), only_while(lambda: next(asked, None) is not None):
+        window_noise(120.0, 1, request.adversaries, request.noise_bound)
+    check_wanted()
 
 
 def test_what_is_raised_is_handed_on_and_the_next_is_done() -> None:

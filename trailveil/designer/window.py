@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import block_diag, cholesky, solve_triangular
 
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.wanted import check_wanted
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import unproved
@@ -58,7 +59,7 @@ class WindowNoise:
     @property
     def size(self) -> int:
         """How many random numbers it takes."""
-        return len(self.even) + (0 if self.odd is None else len(self.odd))
+        return int(self.even.shape[1] + (0 if self.odd is None else self.odd.shape[1]))
 
     def columns(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """The factor (n, r) at times so many seconds before and after the window.
@@ -294,6 +295,7 @@ def _stated(
     places = _places(knowledge, problem.knots)
     while True:
         for away in [*places, None]:
+            check_wanted()
             if away not in tracks:
                 tracks[away] = _track(problem, factor, knowledge, away)
         stated["tracks"] = [tracks[away] for away in [*sorted(places), None]]

@@ -213,8 +213,10 @@ def commit(
     32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
     again where it is recorded. limit: of epsilon in total. Raises Refused for a different release
     of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
-    one beyond the limit.
+    one beyond the limit, and for noise of `trailveil.release.mixture`, which only stands in for it.
     """
+    if not all(design.proof for design in plan.designs):
+        raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
     known_by = identified(ledger, plan.trace, plan.identity, key)
     release = countable(plan, known_by.prints)
     about = (ledger, release, known_by, drawn(plan, known_by.seed, retiming))

@@ -16,10 +16,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from trailveil.errors import InvalidValue, TrailveilError
+from trailveil.designer.wanted import Unwanted, only_while
+from trailveil.errors import InvalidValue, TrailveilError, Unavailable
 from trailveil.page.basemap import Basemap
 from trailveil.page.opened import asked_in, drawn
 from trailveil.page.planner import Planner
+from trailveil.page.wording import on_the_page
 
 IDLE = 3600.0
 """Seconds without any request after which the server ends."""
@@ -112,12 +114,20 @@ class _Page:
         return JSONResponse({**recording, "basemap": tiles})
 
     async def plan(self, request: Request) -> Response:
-        """What a release would promise and cost."""
-        asked, planner = asked_in(await _body(request)), self._opened()
+        """What a release would promise and cost: at once, if the page wants that, or for good."""
+        body, planner = await _body(request), self._opened()
+        asked, at_once = asked_in(body), body.get("at_once") is True
         try:
-            return JSONResponse(await self._latest.result(lambda: planner.planned(asked)))
+            look = self._latest.result(
+                lambda: planner.planned(asked, at_once=at_once), at_once=at_once
+            )
+            return JSONResponse(await look)
         except Superseded:
             return JSONResponse({"superseded": True})
+        except Unavailable:
+            if not at_once:
+                raise
+            return JSONResponse({"plan": None})
 
     async def save(self, request: Request) -> Response:
         """Count a release and write it."""
@@ -208,7 +218,7 @@ def _refusal(line: str = "") -> Callable[[Request, Exception], Awaitable[Respons
     """What is refused is an answer, and no failure of the server; without a line, as it says."""
 
     async def answer(_: Request, error: Exception) -> Response:
-        return JSONResponse({"refused": line or " ".join(f"{error}".split())})
+        return JSONResponse({"refused": line or on_the_page(" ".join(f"{error}".split()))})
 
     return answer
 
@@ -225,7 +235,7 @@ _HANDLERS: Final = {
 
 
 class Superseded(Exception):
-    """Something newer was asked for before the work began."""
+    """Something newer was asked for before the work was done."""
 
 
 class Latest:
@@ -233,16 +243,27 @@ class Latest:
 
     def __init__(self) -> None:
         self._newest = 0
-        self._free = asyncio.Lock()
+        self._free, self._at_once = asyncio.Lock(), asyncio.Lock()
 
-    async def result(self, work: Callable[[], Any]) -> Any:
-        """What work returns or raises. Raises Superseded where newer work was asked for."""
+    async def result(self, work: Callable[[], Any], *, at_once: bool = False) -> Any:
+        """What work returns or raises. Raises Superseded where newer work was asked for.
+
+        That ends a design that is under way, too. at_once: waits for no other work than such.
+        """
         self._newest += 1
         number = self._newest
-        async with self._free:
+        async with self._at_once if at_once else self._free:
             if number != self._newest:
                 raise Superseded
-            return await _in_a_thread(work)
+
+            def while_newest() -> Any:
+                with only_while(lambda: number == self._newest):
+                    return work()
+
+            try:
+                return await _in_a_thread(while_newest)
+            except Unwanted:
+                raise Superseded from None
 
 
 async def _in_a_thread(work: Callable[[], Any]) -> Any:

@@ -14,12 +14,14 @@ from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
 from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
+from trailveil.page.wording import on_the_page
 from trailveil.release.cutting import withheld
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect
+from trailveil.release.request import Request
 from trailveil.report.audit import utility_record, utility_text
 from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
@@ -32,7 +34,7 @@ _KEPT = 8
 
 
 class Planner:
-    """Designs for one recording, by name; one thread at a time is served."""
+    """Designs for one recording, by name."""
 
     def __init__(self, source: Opened) -> None:
         self.source = source
@@ -42,37 +44,39 @@ class Planner:
         self._plans: dict[str, Plan] = {}
         self.saved = False
 
-    def planned(self, asked: PageRequest) -> dict[str, Any]:
-        """What a release would promise and cost, as JSON. Raises as `protect` does."""
+    def planned(self, asked: PageRequest, *, at_once: bool = False) -> dict[str, Any]:
+        """What a release would promise and cost, as JSON. Raises as `protect` does.
+
+        at_once: design nothing now. Then the plan may have no name, so that it cannot be saved: its
+        noise is more than that of the release, whose promise it shows. Raises Unavailable where
+        nothing can be shown so.
+        """
         source = self.source
-        request = request_of(source, asked)
-        with self._lock:
-            name = self._names.get(request.design)
-            if name is None:
-                # Nothing is released by a look: whether it may be is asked by `save`.
-                planned = protect(source.trace, request, places=source.visits, cache=self._cache)
-                name = token_hex(8)
-                self._remember(request.design, name, planned)
-            self._names.move_to_end(request.design)
-            planned = self._plans[name]
+        name, planned = self._plan_of(request_of(source, asked), at_once)
         report = record(
             *(planned, source.cleaning),
             output=source.output.name,
             zone=source.zone,
-            instead=other_prices(planned, self._cache),
+            instead=other_prices(planned, self._cache) if name else (),
         )
-        return {
+        del report["designs"]  # long, and not shown
+        # What the command line says of stops stands on the page as boxes.
+        words = [on_the_page(words) for words in report["heed"] if "--stops" not in words]
+        shown = {
             "plan": name,
             "report": report,
+            "heed": words,
+            "command": shlex.join(arguments(source, asked)),
             "promise": promise(report).items[0].words,
-            "words": text(report),
             "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
             "circles": _circles(planned, report),
             # Noise of another draw than what is saved: else one could choose by the noise.
             "published": runs(planned, draw(planned, token_bytes(SEED_BYTES))[0]),
-            "command": shlex.join(arguments(source, asked)),
-            **self._in_the_way(planned),
         }
+        if name is None:
+            report["mechanism"]["gap"] = None
+            return shown
+        return {**shown, "words": text(report), **self._in_the_way(planned)}
 
     def save(self, name: str, *, again: bool, instead: bool, overwrite: bool) -> dict[str, Any]:
         """Count a planned release and write it. Raises as `protect` does."""
@@ -118,11 +122,25 @@ class Planner:
             raise InvalidValue("a release must be saved before it is fetched, got none: save it")
         return load(self.source.output)
 
-    def _remember(self, design: str, name: str, plan: Plan) -> None:
-        self._names[design], self._plans[name] = name, plan
-        while len(self._names) > _KEPT:
-            _, oldest = self._names.popitem(last=False)
-            del self._plans[oldest]
+    def _plan_of(self, request: Request, at_once: bool) -> tuple[str | None, Plan]:
+        """The plan of a request and its name, which none has that must never be saved."""
+        with self._lock:
+            if name := self._names.get(request.design):
+                self._names.move_to_end(request.design)
+                return name, self._plans[name]
+        # Nothing is released by a look: whether it may be is asked by `save`. Without the lock: a
+        # look at once waits for no design.
+        source, cache = self.source, self._cache
+        plan = protect(source.trace, request, places=source.visits, cache=cache, at_once=at_once)
+        if not all(design.proof for design in plan.designs):
+            return None, plan
+        with self._lock:
+            name = self._names.setdefault(request.design, token_hex(8))
+            plan = self._plans.setdefault(name, plan)
+            while len(self._names) > _KEPT:
+                _, oldest = self._names.popitem(last=False)
+                del self._plans[oldest]
+        return name, plan
 
     def _in_the_way(self, plan: Plan) -> dict[str, Any]:
         """What saving would be refused for, one line each, unless it is confirmed."""
@@ -137,7 +155,7 @@ class Planner:
                 places=source.visits,
             )
         except TrailveilError as error:
-            obstacles["before"] = f"{error}"
+            obstacles["before"] = on_the_page(f"{error}")
         return obstacles
 
 

@@ -1,11 +1,10 @@
 """A designed release: what is cut, what noise there is, and what that guarantees.
 
-`plan_parts` finds the least cut or the least noise for stated parts; drawing adds it. A
-cut releases nothing around a protected part, and all else as it was recorded. Noise never meets a
+`plan_parts` finds the least cut or the least noise for stated parts; drawing adds it. A cut
+releases nothing around a protected part, and all else as it was recorded. Noise never meets a
 coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
-exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
-floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X + G, and the
-guarantee carries over.
+exact, and it is rounded to a public grid of degrees. X is whole and rounding is floor(x + 1/2), so
+X + round(G) is round(X + G): what leaves is a function of X + G, and the guarantee holds.
 """
 
 import math
@@ -185,16 +184,18 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
 
 
 def plan_parts(
-    trace: Trace, request: Request, common: Sequence[Common] = (), cache: "Cache | None" = None
+    trace: Trace,
+    request: Request,
+    common: Sequence[Common] = (),
+    cache: "Cache | None" = None,
+    at_once: bool = False,
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
-    common: noise that other releases share, such as that of places that are visited again. What is
-    found of the parts of the request counts on none of it. cache: where designs are kept beyond
-    this process: nothing but time depends on it. Fields of the trace are left out around what is
-    protected: see `trailveil.release.cutting`. Raises Refused where nothing would be left to
-    release, no noise can meet the target, or fields are not reckoned with; InvalidValue where
-    nothing is to be protected.
+    common: noise that other releases share, on which no finding counts. cache: where designs are
+    kept beyond this process. at_once: design nothing now, see `trailveil.release.mixture`. Fields
+    are left out, see `trailveil.release.cutting`. Raises Refused where nothing would be released,
+    no noise is enough or fields are not reckoned with; InvalidValue for nothing to be protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -203,7 +204,7 @@ def plan_parts(
     windows, cuts = _cuts(trace, request)
     released = _released(trace, request, windows, cuts, common)
     base = no_noise(trace.seconds).withholding(~released)
-    designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
+    designs = _designed(windows, request, cache, at_once)
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -270,12 +271,14 @@ def _released(
 
 
 def _designed(
-    windows: Sequence[Window], request: Request, cache: "Cache | None"
+    windows: Sequence[Window], request: Request, cache: "Cache | None", at_once: bool
 ) -> "list[WindowNoise]":
-    """The noise of each window."""
-    from trailveil.designer.table import noise_of
+    """The noise of each window; none for a cut."""
+    if request.method is Method.CUT:
+        return []
+    from trailveil.release.mixture import noise_for
 
-    return [noise_of(*asked, cache) for asked in _asked_of_noise(windows, request)]
+    return [noise_for(*asked, cache, at_once) for asked in _asked_of_noise(windows, request)]
 
 
 def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:

@@ -59,6 +59,7 @@ def protect(
     *,
     places: Sequence[Visited] = (),
     cache: "Cache | None" = None,
+    at_once: bool = False,
 ) -> Plan: ...
 
 
@@ -68,11 +69,13 @@ def protect(
     *,
     places: Sequence[Visited] = (),
     cache: "Cache | None" = None,
+    at_once: bool = False,
 ) -> "Plan | ReadingsPlan":
     """Design the release of a trace, or of readings. request: with the parts to protect.
 
     places: those with names that the trace visits, whose noise it shares. cache: where designs are
-    kept beyond this process. Raises as `trailveil.release.plan.plan_parts`,
+    kept beyond this process. at_once: show more noise than is needed where the least is not
+    designed yet: never release that. Raises as `trailveil.release.plan.plan_parts`,
     `trailveil.release.everywhere.plan_everywhere` and
     `trailveil.release.readings_release.plan_readings` do.
     """
@@ -84,20 +87,24 @@ def protect(
     if common:
         placed(trace.positions, furthest=EXTENT)  # noise for places is made for such frames
     try:
-        return replace(_planned(trace, request, common, cache), visited=tuple(places))
+        return replace(_planned(trace, request, common, cache, at_once), visited=tuple(places))
     except NumericalError as error:
         raise _with_its_gap(error, trace) from error
 
 
 def _planned(
-    trace: Trace, request: Request, common: Sequence[Common], cache: "Cache | None"
+    trace: Trace,
+    request: Request,
+    common: Sequence[Common],
+    cache: "Cache | None",
+    at_once: bool,
 ) -> Plan:
     if request.method is Method.EVERYWHERE:
         from trailveil.release.everywhere import plan_everywhere
 
         return with_common(plan_everywhere(trace, request), common)
     try:
-        return plan_parts(trace, request, common, cache)
+        return plan_parts(trace, request, common, cache, at_once=at_once)
     except Refused as error:
         from trailveil.release.halving import leaving_half
 

@@ -3,14 +3,16 @@
 All of it tells where or how somebody moved: it is for the owner alone.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from trailveil.errors import said
 from trailveil.release.plan import Finding, Plan
 from trailveil.traces.projection import MICRO
 from trailveil.traces.selection import Stretch
-from trailveil.traces.stops import LASTS, WITHIN, stays
-from trailveil.traces.trace import NANOSECONDS
+from trailveil.traces.stops import LASTS, WITHIN, Interval, stays
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 # Metres and a share of the pace: who comes no further without a fix, and no faster, may have
 # stopped. Seconds: of less, a speed says little.
@@ -51,7 +53,7 @@ def stops_left(plan: Plan) -> list[str]:
         return []
     trace, parts = plan.trace, protected(plan)
     released = trace.times[plan.mechanism.rows]
-    all_stays = stays(trace)
+    all_stays = _stays_of(trace)
     open_stays = [
         (end - begin) / NANOSECONDS / 60
         for begin, end in all_stays
@@ -68,6 +70,12 @@ def stops_left(plan: Plan) -> list[str]:
             "somebody has this file already."
         )
     return sentences + _of_gaps(plan)
+
+
+@lru_cache(maxsize=1)
+def _stays_of(trace: Trace) -> list[Interval]:
+    """The stays of a trace, found once: a page shows one recording again and again."""
+    return stays(trace)
 
 
 def _of_gaps(plan: Plan) -> list[str]:
@@ -137,7 +145,7 @@ def _of_standing(plan: Plan) -> list[str]:
 
     A cut reckons with movement as long as it lasts; noise as far as its curves reach.
     """
-    longest, is_part, still = 0.0, False, stays(plan.trace)
+    longest, is_part, still = 0.0, False, _stays_of(plan.trace)
     parts = protected(plan)
     for index, finding in enumerate(plan.findings):
         part = finding.stretch

@@ -30,7 +30,7 @@ export function drawing(element, recording, tapped) {
   const stops = L.layerGroup().addTo(map);
   const whole = L.latLngBounds(points).pad(0.15);
   map.fitBounds(whole, { maxZoom: 17, animate: false });
-  let seen = whole;
+  let [seen, leaves] = [whole, whole];
   map.on("moveend", () => graticule(map, grid));
   map.on("resize", () => map.fitBounds(seen, { maxZoom: 17, animate: false }));
   graticule(map, grid);
@@ -51,6 +51,7 @@ export function drawing(element, recording, tapped) {
     /** What leaves, as lines; a line of one point is a fix by itself. */
     published(lines) {
       published.clearLayers();
+      leaves = lines.length ? L.latLngBounds(lines.flat()) : whole;
       for (const points of lines) {
         if (points.length > 1) line(points, "published", 4).addTo(published);
         else L.circleMarker(points[0], { className: "published", radius: 2, interactive: false }).addTo(published);
@@ -59,7 +60,7 @@ export function drawing(element, recording, tapped) {
     /** Circles of what is left, in metres, around each part. */
     circles(found) {
       circles.clearLayers();
-      let bounds = whole;
+      let bounds = L.latLngBounds(whole.getSouthWest(), whole.getNorthEast()).extend(leaves);
       for (const one of found) {
         const options = { interactive: false, weight: 2 };
         if (one.no_idea_m) {

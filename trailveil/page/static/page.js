@@ -2,9 +2,10 @@
 
 import { drawing } from "/static/drawing.js";
 
-const PAUSE = 60; // milliseconds without a change before a design is asked for
+const PATIENCE = 500; // milliseconds after which it is said that an answer takes time
+const ELSEWHERE = "This page must be open in one window, got another that asks: close it, then choose once more.";
 const $ = (id) => document.getElementById(id);
-const state = { recording: null, parts: [], map: null, plan: null, command: "", asked: null, timer: 0, begun: null };
+const state = { recording: null, parts: [], map: null, plan: null, command: "", begun: null, turn: 0, looking: false, asked: null, waiting: 0 };
 
 start();
 
@@ -34,16 +35,17 @@ async function start() {
     $(id).max = recording.points.length - 1;
     $(id).addEventListener("input", pick);
   }
+  changed(); // the server works while the track is drawn
   state.map = drawing($("map"), recording, tapped);
   for (const id of ["radius", "epsilon", "activity", "mechanism"]) $(id).addEventListener("input", changed);
   $("choices").addEventListener("submit", (event) => event.preventDefault());
-  $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : state.map.unpick()));
-  $("add").addEventListener("click", add);
+  $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : untapped()));
+  for (const id of ["add", "take"]) $(id).addEventListener("click", add);
   for (const id of ["replace", "again", "overwrite"]) $(id).addEventListener("change", commandLine);
   $("save").addEventListener("click", save);
   $("done").addEventListener("click", done);
+  untapped();
   show();
-  changed();
 }
 
 async function choose() {
@@ -111,6 +113,7 @@ function formatted() {
 function tapped(index) {
   const other = state.begun ?? index;
   state.begun = state.begun === null ? index : null;
+  $("take").hidden = state.begun !== null;
   $("adding").open = true;
   $("from").value = Math.min(index, other);
   $("to").value = Math.max(index, other);
@@ -118,6 +121,13 @@ function tapped(index) {
     ? "Protect this part, or tap where another one begins."
     : "Now tap the track where the part ends.";
   pick();
+}
+
+function untapped() {
+  state.begun = null;
+  $("take").hidden = true;
+  $("tap").textContent = "To hide another part, tap the track where it begins.";
+  state.map.unpick();
 }
 
 function pick(event) {
@@ -143,54 +153,75 @@ function add() {
     state.parts.push({ label, times, begin_ms: from.ms, end_ms: to.ms, at: middle.at, chosen: true });
     state.parts.sort((one, other) => one.begin_ms - other.begin_ms);
   }
-  state.begun = null;
-  $("tap").textContent = "Tap the track where the part begins. Or use the sliders.";
-  $("adding").open = false;
+  $("adding").open = false; // and so nothing is tapped any more
   show();
   changed();
 }
 
-// Designs: only the last that was asked for counts
+// Designs: first a look at once; where that has no design yet it says "at most", and one is waited for
 
 function changed() {
   $("radius-value").textContent = metres(Number($("radius").value));
   $("epsilon-value").textContent = $("epsilon").value;
+  state.turn += 1;
   state.asked?.abort();
   state.plan = null;
   $("save").disabled = true;
   $("numbers").classList.add("old");
   $("saved").textContent = $("unsaved").textContent = "";
   $("fetched").hidden = true;
-  $("status").textContent = "Working it out";
-  clearTimeout(state.timer);
-  state.timer = setTimeout(plan, PAUSE);
+  const begun = Date.now();
+  clearInterval(state.waiting);
+  state.waiting = setInterval(() => {
+    const exactly = $("numbers").classList.contains("old") ? "Working it out" : "Working out how much exactly";
+    $("status").textContent = `${exactly}: ${Math.round((Date.now() - begun) / 1000)} s`;
+  }, PATIENCE);
+  if (!state.looking) look();
 }
 
-async function plan() {
-  const asked = new AbortController();
-  state.asked = asked;
-  const begun = Date.now();
-  const seconds = setInterval(() => {
-    $("status").textContent = `Working it out: ${Math.round((Date.now() - begun) / 1000)} s`;
-  }, 2000);
+async function look() {
+  state.looking = true;
+  let [turn, found] = [0, null];
   try {
-    const found = await post("/api/plan", {
-      parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
-      radius: Number($("radius").value),
-      epsilon: Number($("epsilon").value),
-      activity: $("activity").value,
-      mechanism: $("mechanism").value,
-    }, asked.signal);
-    if (asked === state.asked && !found.superseded) planned(found);
+    do {
+      turn = state.turn;
+      found = await post("/api/plan", { ...wanted(), at_once: true });
+      if (found.refused && turn === state.turn) refused(found.refused);
+      if (found.report) planned(found, turn === state.turn);
+      else if (found.superseded && turn === state.turn) refused(ELSEWHERE);
+    } while (turn !== state.turn);
   } catch (error) {
-    if (error.name !== "AbortError" && asked === state.asked) refused(gone(error));
-  } finally {
-    clearInterval(seconds);
+    refused(gone(error));
+  }
+  state.looking = false;
+  if (found && found.plan === null) await design(turn);
+}
+
+async function design(turn) {
+  state.asked = new AbortController();
+  try {
+    const found = await post("/api/plan", wanted(), state.asked.signal);
+    if (turn !== state.turn) return;
+    if (found.refused) refused(found.refused);
+    else if (found.superseded) refused(ELSEWHERE);
+    else planned(found, true);
+  } catch (error) {
+    if (turn === state.turn) refused(gone(error));
   }
 }
 
-function planned(found) {
-  if (found.refused) return refused(found.refused);
+function wanted() {
+  return {
+    parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
+    radius: Number($("radius").value),
+    epsilon: Number($("epsilon").value),
+    activity: $("activity").value,
+    mechanism: $("mechanism").value,
+  };
+}
+
+// latest: whether nothing was changed since. Without a plan to save, noise is more than it will be.
+function planned(found, latest) {
   const { mechanism } = found.report;
   const least = (name) => {
     if (!found.circles.length) return "see the report"; // of places with names alone
@@ -198,31 +229,33 @@ function planned(found) {
     const whole = found.report.worst.circle_68_m ?? Infinity;
     return within(Math.min(whole, ...found.circles.map((one) => one[name] ?? Infinity)));
   };
-  state.plan = found.plan;
-  state.command = found.command;
+  const most = found.plan ? "" : "at most ";
   $("refused").textContent = "";
-  $("rms").textContent = metres(mechanism.rms_m);
-  $("most").textContent = metres(mechanism.largest_rms_m);
+  $("rms").textContent = most + metres(mechanism.rms_m);
+  $("most").textContent = most + metres(mechanism.largest_rms_m);
   $("withheld").textContent = `${share(mechanism)}, ${found.minutes_withheld.toFixed(1)} min`;
   $("no-idea").textContent = least("no_idea_m");
   $("knows").textContent = least("knows_most_m");
   $("promise").textContent = found.promise;
   $("adversaries").replaceChildren(...found.report.adversaries.map(listed));
-  $("words").textContent = found.words;
-  $("numbers").hidden = false;
-  $("numbers").classList.remove("old");
+  state.command = found.command;
+  commandLine();
+  $("words").textContent = found.words ?? "It is being worked out.";
+  $("numbers").hidden = $("more").hidden = false;
   for (const one of document.querySelectorAll(".moved")) one.hidden = !mechanism.largest_rms_m;
   state.map.published(found.published);
   state.map.circles(found.circles);
+  if (!latest) return;
+  $("numbers").classList.remove("old");
+  $("status").textContent = mechanism.largest_rms_m
+    ? `Moved by ${most}${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`
+    : `${share(mechanism)} of all is left out, ${found.minutes_withheld.toFixed(1)} min; the rest is exactly as recorded.`;
+  if (!found.plan) return;
+  clearInterval(state.waiting);
+  state.plan = found.plan;
   confirmations(found.before, found.exists);
   $("save").disabled = false;
-  $("status").textContent = mechanism.largest_rms_m
-    ? `Moved by ${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`
-    : `${share(mechanism)} of all is left out, ${found.minutes_withheld.toFixed(1)} min; the rest is exactly as recorded.`;
-  // What the command line says of stops stands here as boxes.
-  const heed = (found.report.heed ?? []).filter((words) => !words.includes("--stops"));
-  $("heed").replaceChildren(...heed.map(listed));
-  return undefined;
+  $("heed").replaceChildren(...found.heed.map(listed));
 }
 
 function share(mechanism) {
@@ -237,10 +270,11 @@ function listed(words) {
 }
 
 function refused(line) {
+  clearInterval(state.waiting);
   $("heed").replaceChildren();
   $("status").textContent = "";
   $("refused").textContent = line;
-  $("numbers").hidden = true;
+  $("numbers").hidden = $("more").hidden = true;
   state.map.published([]);
   state.map.circles([]);
 }
@@ -298,7 +332,9 @@ async function done() {
     $("unsaved").textContent = gone(error);
     return;
   }
+  state.turn += 1;
   state.asked?.abort();
+  clearInterval(state.waiting);
   for (const one of document.querySelectorAll("input, select, button")) one.disabled = true;
   $("status").textContent = "";
   $("saved").textContent += " Ended: this window can be closed.";
