@@ -47,6 +47,24 @@ def test_the_ledger_is_shown_by_few_modules(tmp_path: Path) -> None:
     assert [name for name in shown if any(f"trailveil.{no}" in name for no in NOTHING_OF)] == []
 
 
+def test_what_counts_a_batch_loads_no_linear_algebra(tmp_path: Path) -> None:
+    """Workers do: so a batch begins sooner."""
+    for name in ("a", "b"):
+        (tmp_path / "rides" / name).mkdir(parents=True)
+        written(tmp_path / "rides" / name / "ride.gpx", ride(60, 30.0))
+    words = ["--mechanism", "noise", "--workers", "2", "--subject-from", "folder"]
+    asked = ["batch", str(tmp_path / "rides"), "-o", str(tmp_path / "out"), *words]
+    run = subprocess.run(
+        [sys.executable, "-c", RUN.replace('"trailveil")', '"scipy.linalg")'), *asked],
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "2 of 2 recordings protected" in run.stdout
+    assert run.stderr.split() == []
+
+
 def test_a_place_with_a_name_is_shown_without_what_designs_it(tmp_path: Path) -> None:
     save_places(open_ledger(tmp_path / "trailveil"), [HOME])
     shown = loaded(tmp_path, "ledger", "show")

@@ -24,9 +24,9 @@ from trailveil.traces.grid import (
     Grid,
     coarse_subset,
     position_grid,
-    projected_step,
     reading_grid,
 )
+from trailveil.traces.map_grid import projected_step
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace

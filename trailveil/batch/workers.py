@@ -9,6 +9,8 @@ import contextlib
 import logging
 import os
 import signal
+import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -27,8 +29,14 @@ from trailveil.gp.threads import keep_one_thread
 # Short ones are handed out together, since handing out costs some milliseconds: as many as take so
 # many seconds, and so many portions of them.
 _AHEAD, _TOGETHER, _SECONDS, _PORTIONS = 8, 32, 0.25, 3
+# Seconds after which what is ready is settled.
+_SETTLED = 0.5
 # How often a trace is tried whose worker was lost: once with others, the rest alone.
 _TRIES = 4
+
+# What workers use, loaded once for all of them. It starts no thread.
+_LOADED = ["trailveil.batch.working", "pyproj"]
+_OF_NOISE = ["trailveil.designer.joint_tracks", "trailveil.designer.table", "scipy.special"]
 
 Done = tuple[list[Outcome], float]
 """What `work_all` returns: outcomes, and seconds."""
@@ -49,9 +57,12 @@ class Workers(Protocol):
 
 
 @contextlib.contextmanager
-def workers_here(count: int) -> Iterator[Engine]:
-    """So many worker processes of this machine. Raises Unavailable where none can start."""
-    kind = get_context("spawn")
+def workers_here(count: int, *, noise: bool = True) -> Iterator[Engine]:
+    """So many worker processes of this machine. Raises Unavailable where none can start.
+
+    noise: whether they will need what noise takes.
+    """
+    kind = _context([*_LOADED, *(_OF_NOISE if noise else ())])
     theirs, ours = kind.Pipe(duplex=False)
     pool = partial(ProcessPoolExecutor, count, kind, _begin, (theirs,))
     try:
@@ -63,6 +74,15 @@ def workers_here(count: int) -> Iterator[Engine]:
     finally:
         ours.close()  # which ends them all
         processes.end()
+
+
+def _context(loaded: list[str]) -> Any:
+    """How workers start: copies of one small process that has loaded what all need, if possible."""
+    if sys.platform != "linux":  # elsewhere, libraries of the system do not survive a copy
+        return get_context("spawn")
+    kind = get_context("forkserver")
+    kind.set_forkserver_preload(loaded)
+    return kind
 
 
 def _begin(connection: Connection) -> None:
@@ -141,7 +161,12 @@ def outcomes_of(workers: Workers, take: Take) -> Iterator[list[Outcome]]:
         if not under_way:
             return
         group: list[Outcome] = []
-        while under_way and (not group or (under_way[0][1].done() and len(group) < MOST)):
+        until = time.monotonic() + _SETTLED
+        while under_way and len(group) < MOST:
+            # What is settled together takes less; but nobody waits for more work meanwhile.
+            waits = len(under_way) > workers.count and more and time.monotonic() < until
+            if group and not (waits or under_way[0][1].done()):
+                break
             tasks, future = under_way.popleft()
             outcomes, seconds = workers.result(tasks, future)
             group += outcomes

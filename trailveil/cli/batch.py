@@ -37,6 +37,7 @@ from trailveil.files.keys import load_key, make_key
 from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.places import load_places, places_told
+from trailveil.release.request import Method
 from trailveil.report.ledger import past_what_was_stated
 
 EXAMPLE = """Examples:
@@ -227,7 +228,10 @@ def _engine(options: dict[str, Any], traces: int) -> AbstractContextManager[Engi
             raise click.UsageError("--scheduler must come without --workers: state one of them")
         return cluster_at(address)
     workers = stated or (_cores() if traces >= _FEW else 1)
-    return nullcontext(here) if workers == 1 else workers_here(min(workers, traces))
+    if workers == 1:
+        return nullcontext(here)
+    noise = options["everywhere"] or options["mechanism"] != Method.CUT
+    return workers_here(min(workers, traces), noise=noise)
 
 
 def _cores() -> int:

@@ -120,6 +120,7 @@ def rounded_bound(bound: float) -> float:
     return float(_DIGITS.create_decimal(Decimal(bound) * (1 - _BELOW)))
 
 
+@lru_cache(maxsize=512)
 def key_of(length: float, sides: int, adversaries: tuple[Knowledge, ...], bound: float) -> str:
     """All that a design depends on, in one line."""
     return repr((VERSION, length, sides, bound, adversaries))

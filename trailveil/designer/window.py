@@ -61,19 +61,21 @@ class WindowNoise:
         """How many random numbers it takes."""
         return int(self.even.shape[1] + (0 if self.odd is None else self.odd.shape[1]))
 
-    def columns(self, before: FloatArray, after: FloatArray) -> FloatArray:
+    def columns(self, before: FloatArray, after: FloatArray, *, slopes: bool = False) -> FloatArray:
         """The factor (n, r) at times so many seconds before and after the window.
 
         Both are 0 within it. Where there is one side, the other's seconds are not looked at:
-        nothing may be released there.
+        nothing may be released there. slopes: how fast it changes with time (1 / s) instead.
         """
-        away = np.maximum(before, after)
-        rows = self.knots.rows(away)
+        rows = self.knots.rows(np.maximum(before, after), slopes=slopes)
+        side = np.where(before > after, -1.0, 1.0)[:, None]
         even = rows @ self.even
+        if slopes:  # that of what is the same on both sides has two signs
+            even *= side
         if self.odd is None:
             return even
-        side = np.where(before > after, -1.0, 1.0)[:, None]
-        return np.hstack([even, side * (rows[:, 1:] @ self.odd)])
+        odd = rows[:, 1:] @ self.odd
+        return np.hstack([even, odd if slopes else side * odd])
 
 
 def together(around: Sequence[tuple[FloatArray, FloatArray, WindowNoise]]) -> FloatArray:

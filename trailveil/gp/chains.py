@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dtbtrs
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -33,6 +32,8 @@ class Recursion:
         columns, count, size = u.shape
         if u.size == 0:
             return u
+        from scipy.linalg.lapack import dtbtrs  # heavy, and only needed for noise
+
         z, _ = dtbtrs(
             self.band.reshape(count * size, 2 * size).T,
             u.reshape(columns, count * size).T,

@@ -16,8 +16,6 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh, solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from trailveil.errors import InvalidValue, NumericalError
 
@@ -142,6 +140,8 @@ def dense_system(matrix: FloatArray, least: float) -> DenseSystem:
 
 def cholesky_factor(matrix: FloatArray) -> FloatArray:
     """The lower Cholesky factor; NumericalError where the matrix is not positive definite."""
+    from scipy.linalg.lapack import dpotrf  # heavy, and only needed for noise
+
     factor, status = dpotrf(matrix, lower=1, clean=1)
     if status != 0:
         raise _indefinite()
@@ -152,6 +152,8 @@ def cholesky_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
     """(factor factor^T)^-1 rhs for a lower triangular factor (n, n) and rhs (n, m)."""
     if rhs.size == 0:
         return np.zeros_like(rhs)
+    from scipy.linalg.lapack import dpotrs
+
     return np.asarray(dpotrs(factor, rhs, lower=1)[0])
 
 
@@ -164,6 +166,8 @@ def _indefinite() -> NumericalError:
 
 def triangular_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
     """factor^-1 rhs for a lower triangular factor (n, n)."""
+    from scipy.linalg import solve_triangular
+
     return np.asarray(solve_triangular(factor, rhs, lower=True, check_finite=False))
 
 
@@ -178,6 +182,8 @@ def check_covariance(matrix: FloatArray, what: str) -> FloatArray:
     skew = float(np.max(np.abs(matrix - matrix.T), initial=0.0))
     if skew > SYMMETRY_TOLERANCE * scale:
         raise InvalidValue(f"{what} must be symmetric, got entries that differ by {skew:.3g}")
+    from scipy.linalg import eigh
+
     lowest = float(eigh(matrix, eigvals_only=True)[0]) if matrix.size else 0.0
     if lowest < -NEGATIVE_EIGENVALUE_TOLERANCE * scale * matrix.shape[0]:
         raise InvalidValue(
@@ -229,6 +235,8 @@ class Posterior:
 
 def largest_eigenvalue(matrix: FloatArray) -> float:
     """The largest eigenvalue of a symmetric matrix (k, k)."""
+    from scipy.linalg import eigh
+
     return float(matrix[0, 0] if matrix.shape[0] == 1 else eigh(matrix, eigvals_only=True)[-1])
 
 

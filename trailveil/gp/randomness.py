@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -32,11 +31,8 @@ def derive(key: bytes, parts: Iterable[bytes]) -> bytes:
     """
     if len(key) != SEED_BYTES:
         raise InvalidValue(f"a key must be {SEED_BYTES} bytes, got {len(key)}")
-    digest = hmac.new(key, digestmod=hashlib.sha256)
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
+    pieces = (piece for part in parts for piece in (len(part).to_bytes(8, "big"), part))
+    return hmac.digest(key, b"".join(pieces), "sha256")
 
 
 def slow_digest(parts: Iterable[bytes]) -> bytes:
@@ -67,4 +63,6 @@ def normals(seed: bytes, label: str, count: int) -> FloatArray:
 def deviates(words: NDArray[np.uint64]) -> FloatArray:
     """Standard normal deviates (n,) of uniform 64-bit words (n,): to 9.1 deviations either way."""
     tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) / 2.0**64
+    from scipy.special import ndtri  # heavy, and only needed for noise
+
     return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * ndtri(tail))

@@ -18,7 +18,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammainc
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.arithmetic import FLOAT
@@ -110,6 +109,8 @@ class MaternState:
         fading = [np.exp(-2 * x)]
         for _ in range(top):
             fading.append(fading[-1] * x)
+        from scipy.special import gammainc  # heavy, and only needed for noise
+
         integrals = [gammainc(top + 1, 2 * x) * self._whole[top]]
         for m in range(top, 0, -1):
             integrals.append((2 * integrals[-1] + fading[m]) / m)

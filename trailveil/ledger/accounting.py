@@ -8,7 +8,7 @@ Three things are counted, each against the worst of the adversaries' priors:
   given the place, the ways from it are independent;
 - *parts without a name*, such as the ends of a ride: the ledger knows only the whole degree that
   each is in, so all in one of these may be one place. What the releases tell of it would then add
-  up (trailveil.privacy.recurring). Nobody knows that it is so: only a limit is held against it.
+  up (trailveil.designer.joint_tracks). Nobody knows that it is so: only a limit is held against it.
 
 What of this is not computed counts as all that can be told. Not in it: of who knows a true place or
 a path, what other releases add; recordings of --everywhere, of which one visit to a place is

@@ -11,12 +11,12 @@ from itertools import pairwise
 import numpy as np
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum, stopped
+from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum
 from trailveil.ledger import ID_BYTES, NO_ID, Mark
 from trailveil.ledger.places import EVERYTHING
 from trailveil.privacy.adversaries import Named, at_speed, kernels_of
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.privacy.movement import Matern, Movement, movement_of
+from trailveil.privacy.movement import movement_of
 from trailveil.privacy.priors import LEVEL_STD
 from trailveil.release.places import Visited
 from trailveil.release.plan import Finding, Plan
@@ -75,10 +75,10 @@ def _of_unnamed(plan: Plan) -> list[Mark]:
     information: dict[bytes, float] = {}
     for middle, findings in _one_place_each(plan):
         # What is proved of each: it adds up where all but the cuts is known, and where a false
-        # track of one part ends before that of another begins.
+        # track of one part ends before that of another begins. Elsewhere, what is proved of all.
         most = sum(finding.exposures[0].loss for finding in findings)
         if plan.request.method is Method.NOISE and _meet(plan, findings):
-            most = max(most, wide * _by_conditioning(plan, findings))
+            most = max(most, wide * _joint(plan, findings))
         for name in _regions(plan, middle):
             information[name] = max(information.get(name, 0.0), most)
     return _marks(information)
@@ -93,36 +93,22 @@ def _meet(plan: Plan, parts: Sequence[Finding]) -> bool:
     return any(b - a < 2 * far * NANOSECONDS for (_, a), (b, _) in pairwise(edges))
 
 
-def _by_conditioning(plan: Plan, parts: Sequence[Finding]) -> float:
-    """What one release tells of a place (1 / m^2) where all these parts are visits of it.
+def _joint(plan: Plan, parts: Sequence[Finding]) -> float:
+    """What one release tells of a place (1 / m^2) at most, where all these parts are visits of it.
 
-    Nobody moves in a window: of any other movement there, less is told. Of the priors that have a
-    speed, the slowest tells the most. One that returns to a mean is conditioned as it is.
+    Of its noise, that of other parts is left out: without it, no less is told.
     """
-    from trailveil.privacy.composition import Release, joint_loss
-    from trailveil.privacy.recurring import information
-    from trailveil.privacy.secrets import Secret
+    from trailveil.designer.joint_tracks import VisitNoise, told_of_one_place
 
-    sure = plan.request.uncertain
-    spans = [span_of(plan, part.stretch.begin, part.stretch.end) for part in parts]
-    spans = [(begin - sure, end + sure) for begin, end in spans]
-    mechanism = own_noise(plan, spans)
-    seconds, factor = mechanism.times[mechanism.rows], mechanism.factor[mechanism.rows]
-    movements = [(movement_of(kernel), kernel) for kernel in kernels_for(plan.request)]
-    paces = [
-        (movement.speed, kernel) for movement, kernel in movements if isinstance(movement, Movement)
-    ]
-    slowest = min(paces, key=lambda pace: pace[0])[1]
-    losses = [information(slowest, seconds, spans, factor, noise=mechanism.floor)]
-    for kernel in (kernel for movement, kernel in movements if isinstance(movement, Matern)):
-        if mechanism.rows.size > MOST_JOINT:
-            return EVERYTHING
-        still = stopped(spans)
-        places = Secret.at([begin for begin, _ in still.windows])
-        losses.append(
-            float(np.sum(joint_loss(kernel.warp(still), [Release(mechanism)], places).matrix))
-        )
-    return max(losses)
+    sure, visits = plan.request.uncertain, []
+    for finding, noise in zip(plan.findings, plan.designs, strict=True):
+        if finding in parts:
+            begin, end = span_of(plan, finding.stretch.begin, finding.stretch.end)
+            visits.append(VisitNoise(begin - sure, end + sure, noise))
+    rows, moved = plan.mechanism.rows, plan.mechanism.independent_variances
+    movements = [movement_of(kernel) for kernel in kernels_for(plan.request)]
+    most = told_of_one_place(visits, plan.trace.seconds[rows], moved[rows], movements)
+    return min(most, EVERYTHING)
 
 
 def _marks(information: dict[bytes, float]) -> list[Mark]:

@@ -64,17 +64,21 @@ class Knots:
         if slopes:
             rise = 6 * z * (1 - z) / h
             shapes = (-rise, (1 - z) * (1 - 3 * z), rise, z * (3 * z - 2))
-        # One column more on each side, for the slope at the edge and the two zeros at the end.
-        out = np.zeros((u.size, 2 * knots.size))
+        # The slope at the edge, and the two zeros at the end, have no column of their own.
+        column = np.full(2 * knots.size, self.size)
+        column[self._coefficients] = np.arange(self.size)
+        out = np.zeros((u.size, self.size + 1))
+        places = (self.size + 1) * np.arange(u.size)
         for offset, shape in enumerate(shapes):
-            out[np.arange(u.size), 2 * piece + offset] = shape
-        return np.asarray(out[:, self._coefficients])
+            out.ravel()[places + column[2 * piece + offset]] = shape
+        return out[:, : self.size]
 
     def forms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The integrals of phi^2, phi'^2 and phi''^2 over one side, as (size, size) matrices."""
         whole = np.zeros((3, 2 * len(self.seconds), 2 * len(self.seconds)))
-        for i, h in enumerate(np.diff(np.asarray(self.seconds, dtype=np.float64))):
-            whole[:, 2 * i : 2 * i + 4, 2 * i : 2 * i + 4] += _pieces(float(h))
+        forms = pieces(np.diff(np.asarray(self.seconds, dtype=np.float64)))
+        for i in range(forms.shape[-1]):
+            whole[:, 2 * i : 2 * i + 4, 2 * i : 2 * i + 4] += forms[..., i]
         value, slope, bend = whole[:, self._coefficients][:, :, self._coefficients]
         return value, slope, bend
 
@@ -84,29 +88,33 @@ class Knots:
         return np.array([0, *range(2, 2 * len(self.seconds) - 2)])
 
 
-def _pieces(h: float) -> FloatArray:
-    """The three integrals over one piece of h seconds, of (value, slope) at its two ends."""
+def pieces(h: FloatArray) -> FloatArray:
+    """The three integrals over pieces of h (p,) seconds, of (value, slope) at their two ends.
+
+    (3, 4, 4, p): of phi^2, phi'^2 and phi''^2.
+    """
+    unit = np.ones_like(h)
     value = np.array(
         [
-            [156.0, 22 * h, 54.0, -13 * h],
+            [156 * unit, 22 * h, 54 * unit, -13 * h],
             [22 * h, 4 * h**2, 13 * h, -3 * h**2],
-            [54.0, 13 * h, 156.0, -22 * h],
+            [54 * unit, 13 * h, 156 * unit, -22 * h],
             [-13 * h, -3 * h**2, -22 * h, 4 * h**2],
         ]
     )
     slope = np.array(
         [
-            [36.0, 3 * h, -36.0, 3 * h],
+            [36 * unit, 3 * h, -36 * unit, 3 * h],
             [3 * h, 4 * h**2, -3 * h, -(h**2)],
-            [-36.0, -3 * h, 36.0, -3 * h],
+            [-36 * unit, -3 * h, 36 * unit, -3 * h],
             [3 * h, -(h**2), -3 * h, 4 * h**2],
         ]
     )
     bend = np.array(
         [
-            [12.0, 6 * h, -12.0, 6 * h],
+            [12 * unit, 6 * h, -12 * unit, 6 * h],
             [6 * h, 4 * h**2, -6 * h, 2 * h**2],
-            [-12.0, -6 * h, 12.0, -6 * h],
+            [-12 * unit, -6 * h, 12 * unit, -6 * h],
             [6 * h, 2 * h**2, -6 * h, 4 * h**2],
         ]
     )

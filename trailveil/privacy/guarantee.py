@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, cholesky_factor, largest_eigenvalue
@@ -60,6 +58,8 @@ class Guarantee:
             raise InvalidValue(f"epsilon must be a number of at least 0, got {epsilon}")
         if self.mu == 0 or epsilon == np.inf:
             return 0.0
+        from scipy.special import log_ndtr
+
         above = float(log_ndtr(self.mu / 2 - epsilon / self.mu))
         below = epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))
         return float(max(0.0, -np.expm1(below - above)) * np.exp(above))
@@ -75,6 +75,8 @@ class Guarantee:
         if self.mu == 0:
             return 0.0
         half = self.mu**2 / 2
+        from scipy.special import ndtr
+
         return float(ndtr((half - t) / self.mu) + ndtr(-(half + t) / self.mu))
 
     def odds(self, confidence: float = 0.99) -> float:
@@ -91,6 +93,8 @@ class Guarantee:
         chance = 1 - confidence
         if self._moved_by(0.0) <= chance:
             return 1.0
+        from scipy.special import ndtri
+
         low, high = 0.0, self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
         while low < (middle := (low + high) / 2) < high:  # until no number is between
             low, high = (middle, high) if self._moved_by(middle) > chance else (low, middle)
@@ -99,6 +103,8 @@ class Guarantee:
     @property
     def advantage(self) -> float:
         """What the best test between two hypotheses gains over guessing: 2 Phi(mu/2) - 1."""
+        from scipy.special import ndtr
+
         return float(ndtr(self.mu / 2) - ndtr(-self.mu / 2))
 
     def paper_gap(self, delta: float) -> float:
@@ -207,6 +213,8 @@ def _centre(y: FloatArray, t: float, losses: list[FloatArray]) -> FloatArray:
 
 
 def _feasible(y: FloatArray, losses: list[FloatArray]) -> bool:
+    from scipy.linalg import block_diag
+
     try:
         cholesky_factor(block_diag(*(np.diag(y) - loss for loss in losses)))
     except NumericalError:

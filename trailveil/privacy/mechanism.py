@@ -11,7 +11,7 @@ withheld: nothing of them leaves.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,6 +59,7 @@ class Mechanism:
     released: NDArray[np.bool_] | None = None
     refinement: FloatArray | None = None
     independent: FloatArray | None = None
+    _variances: FloatArray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the parts against each other and make the arrays read-only."""
@@ -112,12 +113,16 @@ class Mechanism:
 
     @property
     def variances(self) -> FloatArray:
-        """The variance of the noise at each row (n,); 0 where withheld."""
+        """The variance of the noise at each row (n,), read-only; 0 where withheld."""
+        if self._variances is not None:
+            return self._variances
         total = np.einsum("ij,ij->i", self.factor, self.factor) + self.independent_variances
         rows = self.rows
         total[rows] += self.floor
         if self.process is not None:
             total[rows] += self.process.diagonal(self.times[rows])
+        total.flags.writeable = False
+        object.__setattr__(self, "_variances", total)
         return np.asarray(total)
 
     @property

@@ -17,6 +17,7 @@ either side of the cut: what is left of the window's place is what movement alon
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -55,6 +56,15 @@ class Movement:
         _, slope, bend = knots.forms()
         tau = self.time_constant
         return tau / (2 * self.speed**2) * (bend + slope / tau**2)
+
+    def coefficients(self) -> tuple[float, float, float]:
+        """c0, c1 and c2 of the cost, in 1 / (m^2 s), s / m^2 and s^3 / m^2."""
+        unit = 2 * self.speed**2
+        return 0.0, 1 / (unit * self.time_constant), self.time_constant / unit
+
+    def at_end(self) -> FloatArray:
+        """What value and slope outward cost where a recording ends, or begins, as a form (2, 2)."""
+        return np.diag([0.0, 1 / (2 * self.speed**2)])
 
     @property
     def alone(self) -> float:
@@ -135,6 +145,13 @@ class Matern:
             return rate / unit, 1 / (rate * unit), 0.0
         return rate / (2 * unit), 1 / (rate * unit), 1 / (2 * rate**3 * unit)
 
+    def at_end(self) -> FloatArray:
+        """What value and slope outward cost where a recording ends, or begins, as a form (2, 2)."""
+        if self.smoothness == 1:
+            return np.diag([1 / (2 * self.spread), 0.0])
+        both = np.array([[1.0, 0.5 / self.rate], [0.5 / self.rate, self.rate**-2]])
+        return both / (2 * self.spread)
+
     def cost(self, knots: Knots) -> FloatArray:
         """|phi|^2 of one side, as a quadratic form of its coefficients (size, size), 1 / m^2."""
         parts = zip(self.coefficients(), knots.forms(), strict=True)
@@ -168,6 +185,12 @@ class Matern:
         ahead = self.rate * seconds
         both = math.tanh(ahead) if self.smoothness == 1 else _bridge(ahead)
         return self.spread / (sides / (2 * both) + (2 - sides) / 2)
+
+
+def slowest_of(movements: Sequence[Movement]) -> Movement:
+    """The movement under which every false track costs at least as much as under any of some."""
+    slope, bend = (max(each.coefficients()[i] for each in movements) for i in (1, 2))
+    return Movement((4 * slope * bend) ** -0.25, math.sqrt(bend / slope))
 
 
 def movement_of(kernel: Kernel) -> Movement | Matern:

@@ -15,6 +15,7 @@ some minutes: they begin and end at whole five minutes since the first fix that 
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,9 +89,20 @@ class Window:
         return np.asarray(np.maximum(self.before, self.after) <= seconds)
 
 
+@lru_cache(maxsize=1)  # asked for with many a request of one trace
+def windows_of(trace: Trace, stretches: tuple[Stretch, ...], uncertain: float) -> list[Window]:
+    """The window of each stretch, as of `Window.of`."""
+    return [Window.of(trace, stretch, uncertain) for stretch in stretches]
+
+
 def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> list[int]:
     """Of each part, the number of the place that it may be at: the same where they may be one."""
-    where, near = in_space(trace.positions), max(_ONE_PLACE, radius)
+    return _within_metres(trace, tuple(stretches), max(_ONE_PLACE, radius))
+
+
+@lru_cache(maxsize=1)  # likewise
+def _within_metres(trace: Trace, stretches: tuple[Stretch, ...], near: float) -> list[int]:
+    where = in_space(trace.positions)
     middles: list[FloatArray] = []
     numbers = []
     for stretch in stretches:

@@ -26,6 +26,7 @@ from trailveil.release.cutting import (
     Window,
     at_one_place,
     reckoned_together,
+    windows_of,
     with_fields_left_out,
 )
 from trailveil.release.places import Visited
@@ -228,7 +229,7 @@ def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | No
     None for no cut. What is reckoned together must leave so many times as much.
     """
     parts = request.stretches
-    windows = [Window.of(trace, part, request.uncertain) for part in parts]
+    windows = windows_of(trace, parts, request.uncertain)
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if not request.method.cuts:
@@ -288,7 +289,7 @@ def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bo
     """
     from trailveil.designer.table import stored_noise
 
-    windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
+    windows = windows_of(trace, request.stretches, request.uncertain)
     asked = _asked_of_noise(windows, request)
     return all(stored_noise(*noise, cache) is not None for noise in asked)
 
@@ -387,7 +388,9 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         int(withheld.sum()),
         Guarantee(radius * worst**0.5, request.order),
         tuple(
-            replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
+            exposure
+            if wide == 1
+            else replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
             for exposure in exposures
         ),
         None if cut is None else cut + request.uncertain,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from trailveil.errors import BeyondPrior, InvalidValue, Refused, number_between
@@ -146,7 +147,8 @@ class Request:
 
     def framed(self, frame: Frame) -> "Request":
         """The same request of a trace in this frame."""
-        return replace(self, scale=1 + frame.scale_error)
+        scale = 1 + frame.scale_error
+        return self if scale == self.scale else replace(self, scale=scale)
 
     @property
     def variance(self) -> float:
@@ -171,23 +173,12 @@ class Request:
     @property
     def paces(self) -> Paces:
         """The same, where nothing is released around a part."""
-        end = self.slowest.speed
-        middle = MIDDLE[UNKNOWN] if self.floor is None else self.middle or end / 2
-        return Paces(self.slowest, Movement(min(middle, end), _TIME_CONSTANT))
+        return _paces(self.floor, self.middle)
 
     @property
     def adversaries(self) -> "tuple[Knowledge, ...]":
         """Whom noise is made against."""
-        from trailveil.privacy.knowledge import Knowledge
-
-        usual = movement_of(self.kernel)
-        knowledge = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
-        if Named.POINT in self.who:
-            knowledge.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
-        if Named.PATH in self.who:
-            away = max(_PATH_AWAY - self.uncertain, _PLACE_AWAY)
-            knowledge.append(Knowledge(KNOWS_PATH, usual, path=away))
-        return tuple(knowledge)
+        return _adversaries(self.slowest, self.kernel, self.who, self.uncertain, self.steady)
 
     @property
     def noise_bound(self) -> float:
@@ -216,6 +207,29 @@ class Request:
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
         return repr((DESIGN_VERSION, when, *others))
+
+
+@lru_cache(maxsize=64)  # asked for again and again, of every part
+def _paces(floor: float | None, middle: float | None) -> Paces:
+    slowest = Movement(floor or ACTIVITIES[UNKNOWN], _TIME_CONSTANT)
+    pace = MIDDLE[UNKNOWN] if floor is None else middle or slowest.speed / 2
+    return Paces(slowest, Movement(min(pace, slowest.speed), _TIME_CONSTANT))
+
+
+@lru_cache(maxsize=64)  # likewise
+def _adversaries(
+    slowest: Movement, kernel: Kernel, who: tuple[Named, ...], uncertain: int, steady: int
+) -> "tuple[Knowledge, ...]":
+    from trailveil.privacy.knowledge import Knowledge
+
+    usual = movement_of(kernel)
+    knowledge = [Knowledge(STRANGER, slowest, steady=steady - uncertain)]
+    if Named.POINT in who:
+        knowledge.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
+    if Named.PATH in who:
+        away = max(_PATH_AWAY - uncertain, _PLACE_AWAY)
+        knowledge.append(Knowledge(KNOWS_PATH, usual, path=away))
+    return tuple(knowledge)
 
 
 def _too_much(known: float, scale: float) -> BeyondPrior:

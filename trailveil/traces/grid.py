@@ -7,7 +7,7 @@ as wide as the grid, and what is released must not be finer than it.
 
 Positions in whole metres of a conformal map (UTM, Lambert, Gauss and Krueger, a national grid) lie
 on no grid of degrees. But the ways between fixes that are near each other are whole steps of one
-square grid, turned by the convergence of the map. Both are looked for: the step and the turn.
+square grid, turned by the convergence of the map (trailveil.traces.map_grid).
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, pdtrc
 
 from trailveil.gp.gaussian import FloatArray
+from trailveil.traces.map_grid import projected_step
 
 MICRO = 1_000_000
 METRES_A_DEGREE = 111_700.0
@@ -35,6 +35,8 @@ _CHANCE = 1.001e-4
 _SAME, _ASSUMED = 1e-10, 2
 # A grid of any step is looked for in so many distinct numbers, or where each comes so often.
 _ENOUGH, _REPEATED = 20, 4
+# Numbers times steps that are looked at at once, so that they stay in the cache.
+_TOGETHER = 2**14
 # Cells beyond which a step is one of how numbers are stored.
 _MOST_CELLS = 1e7
 # The steps that positions are rounded to, in degrees, and how likely chance is near a line of one.
@@ -110,7 +112,7 @@ def position_grid(positions: FloatArray) -> Grid:
     """The grid of positions (n, 2) in degrees: the coarser of latitudes and longitudes.
 
     Looked for: decimals of degrees, minutes and seconds, semicircles (180 / 2^31 degrees, as FIT
-    has them) and single precision; and metres of a map, see `trailveil.traces.grid`.
+    has them) and single precision; and metres of a map, see `trailveil.traces.map_grid`.
     """
     grid = _grid_of([positions[:, 0], positions[:, 1]], _FAMILIES, readings=False)
     metres = projected_step(positions)
@@ -134,24 +136,41 @@ def coarse_subset(positions: FloatArray, grid: Grid) -> CoarseSubset:
     # Both coordinates come first: what they explain is no news of either.
     views = [np.array(axes) for axes in ([0, 1], [0], [1])]
     distinct = [np.unique(_codes(cells[:, axes]), return_index=True)[1] for axes in views]
-    for step, _ in sorted(_FAMILIES):
-        if step <= finest * (1 + _NEAR):
-            continue
+    pairs = list(zip(views, distinct, strict=True))
+    steps = [step for step, _ in sorted(_FAMILIES) if step > finest * (1 + _NEAR)]
+    fewest = np.array(
+        [[rows.size * (finest / step) ** axes.size for step in steps] for axes, rows in pairs]
+    )
+    # Five deviations above the mean are still likelier than a false alarm may be.
+    least = np.maximum(_SOLVES, fewest + 5 * np.sqrt(fewest))
+    likely = np.any(_on_lines(positions, steps, _AROUND * finest) >= least, axis=0)
+    for step in (steps[number] for number in np.flatnonzero(likely)):
         lines = np.floor(positions / step + 0.5)
         near = np.abs(positions - lines * step) <= _AROUND * finest
         # What lies on a grid that was noticed lies on coarser ones more often by chance.
-        for axes, rows in zip(views, distinct, strict=True):
+        for axes, rows in pairs:
             on = near[:, axes[0]] & near[:, axes[-1]]
-            fewest = rows.size * (finest / step) ** len(axes)
-            # Five deviations above the mean are still likelier than a false alarm may be.
-            if np.count_nonzero(on) < max(_SOLVES, fewest + 5 * fewest**0.5):
-                continue
             chances = np.minimum(1.0, finer[np.ix_(rows, axes)] / step)
             expected = float(np.sum(np.prod(chances, axis=1)))
             if _no_chance(lines[on][:, axes], expected):
                 finer[np.ix_(on, axes)] = step
                 subset = CoarseSubset(step, on)
     return subset
+
+
+def _on_lines(positions: FloatArray, steps: Sequence[float], around: float) -> NDArray[np.intp]:
+    """How many positions (n, 2) are so near lines of each step: in both coordinates, and in each.
+
+    (3, s); a few steps at a time.
+    """
+    counts = [np.zeros((3, 0), dtype=np.intp)]
+    together = max(1, _TOGETHER // max(1, positions.size))
+    for first in range(0, len(steps), together):
+        some = np.array(steps[first : first + together])[:, None, None]
+        near = np.abs(positions.T - np.floor(positions.T / some + 0.5) * some) <= around
+        all_three = [near[:, 0] & near[:, 1], near[:, 0], near[:, 1]]
+        counts.append(np.array([np.count_nonzero(on, axis=1) for on in all_three]))
+    return np.hstack(counts)
 
 
 def _codes(lines: FloatArray) -> NDArray[np.int64]:
@@ -166,6 +185,8 @@ def _no_chance(points: FloatArray, expected: float) -> bool:
     if len(points) < least:
         return False
     count = len(np.unique(_codes(points)))
+    from scipy.special import pdtrc  # heavy, and only needed for noise
+
     return bool(count >= least and pdtrc(count - 1, expected) <= _FALSE_ALARM)
 
 
@@ -215,15 +236,27 @@ def _step(axes: Sequence[FloatArray], families: Sequence[tuple[float, float]]) -
 
     axes: numbers in order. families: steps, the coarsest first, and how likely chance is near one.
     """
-    for step, chance in families:
-        near = [
-            int(np.sum(np.abs(values - np.floor(values / step + 0.5) * step) <= _NEAR * step))
-            for values in axes
-        ]
-        pairs = list(zip(axes, near, strict=True))
+    near = np.array([_near_lines(values, [step for step, _ in families]) for values in axes])
+    # Most steps have fewer near them than any chance asks for.
+    sizes = np.array([[values.size] for values in axes])
+    likely = np.any(near / np.maximum(sizes, 1) >= 0.5, axis=0)
+    for number in np.flatnonzero(likely).tolist():
+        step, chance = families[number]
+        pairs = list(zip(axes, near[:, number].tolist(), strict=True))
         if any(_is_on(some, step, chance) for some in (pairs, *([pair] for pair in pairs))):
             return step
     return 0.0
+
+
+def _near_lines(values: FloatArray, steps: Sequence[float]) -> list[int]:
+    """How many numbers are near a whole multiple of each step; a few steps at a time."""
+    counts: list[int] = []
+    together = max(1, _TOGETHER // max(1, values.size))
+    for first in range(0, len(steps), together):
+        some = np.array(steps[first : first + together])[:, None]
+        away = np.abs(values - np.floor(values / some + 0.5) * some)
+        counts += np.count_nonzero(away <= _NEAR * some, axis=1).tolist()
+    return counts
 
 
 def _is_on(axes: Sequence[tuple[FloatArray, int]], step: float, chance: float) -> bool:
@@ -237,6 +270,8 @@ def _is_on(axes: Sequence[tuple[FloatArray, int]], step: float, chance: float) -
         return False
     cells = [np.floor(values / step + 0.5) for values, _ in axes]
     tried = sum(1 + int(np.sum(np.diff(cell) > 0)) for cell in cells)
+    from scipy.special import bdtrc
+
     return chance**tried <= _CHANCE and bool(
         bdtrc(int(share * tried) - 1, tried, chance) <= _CHANCE
     )
@@ -273,109 +308,3 @@ def _decimal(step: float) -> int:
     """The least power of ten in millionths that is no finer than a step."""
     exact = step * MICRO
     return int(10 ** max(0, int(np.ceil(np.log10(exact) - 1e-9)))) if exact > 0 else 1
-
-
-# Metres, the coarsest first; radians that a map is turned by at most.
-_STEPS, _MOST_TURNED = (100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.5, 2.0, 1.0, 0.5), 0.13
-# Of one fix to the next, over the next and so on; ways of at most so many steps, and how many.
-_AHEAD, _LONGEST, _MOST = (1, 2, 3, 5, 8, 13), 30.0, 600
-# Steps off the grid: of numbers without one a share of 0.09 is so near on both axes.
-_NEAR_STEPS = 0.15
-# How many places there must be, and different ways, and the share of all that must be on the grid.
-_LEAST_PLACES, _DISTINCT_WAYS, _SHARE_ON = 20, 12, 0.95
-_ANGLES = np.arange(-_MOST_TURNED, _MOST_TURNED, _NEAR_STEPS / _LONGEST)
-_TURNS = np.stack(
-    [[np.cos(_ANGLES), np.sin(_ANGLES)], [-np.sin(_ANGLES), np.cos(_ANGLES)]]
-).transpose(2, 0, 1)
-# Ways that are looked at first, whichever way they are turned.
-_FIRST = 40
-# Fixes in a row that are looked at, at up to three places of a long recording.
-_BLOCK = 1000
-# Degrees: where the map of Web Mercator ends.
-_LAST = 85.06
-# WGS84: metres of the longer axis, and the square of the eccentricity.
-_AXIS, _ECCENTRICITY = 6_378_137.0, 0.0066943799901413
-
-
-def projected_step(positions: FloatArray) -> float:
-    """Metres of the grid that positions (n, 2) in degrees were rounded to on some map; 0 for none.
-
-    Web Mercator is a map whose metres are short: it has a plane of its own. Of 12 ways without a
-    grid, one of some 2,000 steps and turns has 12 on it once in 10^9 times.
-    """
-    beyond = len(positions) - _BLOCK
-    firsts = range(0, beyond + 1, max(beyond // 2, _BLOCK)) if beyond > 0 else [0]
-    parts = [positions[first : first + _BLOCK] for first in firsts]
-    true = _map_step([_near_metres(part) for part in parts])
-    short = float(np.max(np.cos(np.radians(positions[:, 0])), initial=0.0))
-    return max(true, short * _map_step([_mercator(part) for part in parts]))
-
-
-def _map_step(parts: list[FloatArray]) -> float:
-    """The coarsest step of a square grid that the ways in parts (n, 2), metres, are of; or 0."""
-    ways = np.vstack([_ways(part) for part in parts])
-    ways = ways[:: len(ways) // (_MOST * len(_AHEAD)) + 1]
-    lengths = np.hypot(*ways.T)
-    ways, lengths = ways[lengths > 0], lengths[lengths > 0]
-    for step in _STEPS:
-        short = np.flatnonzero(lengths <= _LONGEST * step)
-        some = ways[short[:: short.size // _MOST + 1]] / step
-        if len(some) >= _DISTINCT_WAYS and _on_grid(some):
-            return step
-    return 0.0
-
-
-def _ways(metres: FloatArray) -> FloatArray:
-    """The ways (m, 2) from places (n, 2) to those soon after them."""
-    moved = np.concatenate([[True], np.any(np.diff(metres, axis=0) != 0, axis=1)])
-    metres = metres[moved[: len(metres)]]
-    if len(metres) < _LEAST_PLACES:
-        return np.empty((0, 2))
-    return np.vstack([metres[ahead:] - metres[:-ahead] for ahead in _AHEAD])
-
-
-def _mercator(positions: FloatArray) -> FloatArray:
-    """Places (n, 2) on the plane of Web Mercator (EPSG:3857), metres; a pole is at infinity."""
-    east = (positions[:, 1] - positions[:1, 1] + 180) % 360 - 180
-    latitude = np.clip(positions[:, 0], -_LAST, _LAST)
-    north = np.arcsinh(np.tan(np.radians(latitude)))
-    return _AXIS * np.column_stack([np.radians(east), north])
-
-
-def _near_metres(positions: FloatArray) -> FloatArray:
-    """Metres (n, 2) east and north; ways between near places are true to a thousandth."""
-    latitude = np.radians(positions[:, 0])
-    east = (positions[:, 1] - positions[:1, 1] + 180) % 360 - 180
-    root = np.sqrt(1 - _ECCENTRICITY * np.sin(latitude) ** 2)
-    wide = _AXIS * np.cos(latitude) / root
-    high = _AXIS * (1 - _ECCENTRICITY) / root**3
-    # Each way is measured where it is, so that the whole may be wide.
-    steps = np.column_stack(
-        [
-            np.diff(np.radians(east)) * (wide[1:] + wide[:-1]) / 2,
-            np.diff(latitude) * (high[1:] + high[:-1]) / 2,
-        ]
-    )
-    return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)])[: len(positions)]
-
-
-def _on_grid(ways: FloatArray) -> bool:
-    """Whether ways (n, 2), in steps, are of a square grid, however it is turned."""
-    # Short ways are near no way at all on every grid.
-    long = ways[np.hypot(*ways.T) > 0.5 + _NEAR_STEPS]
-    if len(long) < _DISTINCT_WAYS:
-        return False
-    some = long[:: len(long) // _FIRST + 1]
-    likely = np.mean(_nearest_steps(some @ _TURNS)[1], axis=1) >= _SHARE_ON - _NEAR_STEPS
-    for turn in _TURNS[likely]:
-        whole, near = _nearest_steps(ways @ turn)
-        if np.mean(near) >= _SHARE_ON and len(np.unique(whole[near], axis=0)) >= _DISTINCT_WAYS:
-            return True
-    return False
-
-
-def _nearest_steps(turned: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """The whole steps (..., n, 2) nearest to ways, and which (..., n) are near them."""
-    whole = np.floor(turned + 0.5)
-    near = np.abs(turned - whole) <= _NEAR_STEPS
-    return whole, near[..., 0] & near[..., 1]

@@ -26,6 +26,8 @@ LEAST, MOST = 75.0, 150.0
 _NINE_OF_TEN = 1.82
 # Reaches are rounded up to so many metres: few of them are few passes over a recording.
 _STEP = 25.0
+# Places that are sooner looked at one by one than arranged to be searched.
+_FEW = 32
 _AXIS, _FLATTENING = 6_378_137.0, 1 / 298.257_223_563
 
 Floats = NDArray[np.float64]
@@ -63,12 +65,18 @@ class Places:
 
     def _held(self, where: Floats) -> Floats:
         """How far the largest place extends that each point (n, 3) is in; 0 for none."""
-        from scipy.spatial import cKDTree
-
         held = np.zeros(len(where))
         for size in np.unique(self.reach):
-            tree = cKDTree(self.points[self.reach == size])
-            held[np.isfinite(tree.query(where, distance_upper_bound=size)[0])] = size
+            points = self.points[self.reach == size]
+            if len(points) <= _FEW:
+                for point in points:
+                    away = where - point
+                    held[np.einsum("ij,ij->i", away, away) < size**2] = size
+            else:
+                from scipy.spatial import cKDTree  # heavy, and seldom needed
+
+                tree = cKDTree(points)
+                held[np.isfinite(tree.query(where, distance_upper_bound=size)[0])] = size
         return held
 
 

@@ -25,10 +25,11 @@ _HEAD = 4096  # bytes, an even number, in which the first line is
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEADER_LINES = 6
 _FIELDS = 7
-# What GeoLife writes degrees with, and how moments, a comma after each; lines that are looked at
-# together.
-_DEGREES = re.compile(r"[+\-.\d]*+", re.ASCII)
-_MOMENTS = re.compile(r"(?:(?:19|20)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d,)*+", re.ASCII)
+# Lines as GeoLife writes them, and how many are looked at together.
+_AS_WRITTEN = re.compile(
+    r"(?:[+\-.\d]*+,[+\-.\d]*+,(?:[^,\n]*+,){3}(?:19|20)\d\d-\d\d-\d\d,\d\d:\d\d:\d\d\n)*+",
+    re.ASCII,
+)
 _BLOCK = 16_384
 _FOOT: Final = 0.3048  # metres
 _NO_ALTITUDE: Final = -777.0  # feet
@@ -88,14 +89,12 @@ def read(
 
 def _at_once(lines: Sequence[str], fixes: Fixes) -> bool:
     """Take fixes from lines that are all as GeoLife writes them; whether they are."""
-    cells = ",".join(lines).split(",")
-    if {line.count(",") for line in lines} != {_FIELDS - 1}:
+    text = "\n".join([*lines, ""])
+    if not _AS_WRITTEN.fullmatch(text):
         return False
+    cells = text.replace("\n", ",").split(",")[:-1]
     latitudes, longitudes = cells[::_FIELDS], cells[1::_FIELDS]
     moments = list(map("T".join, zip(cells[5::_FIELDS], cells[6::_FIELDS], strict=True)))
-    sound = _DEGREES.fullmatch("".join(latitudes + longitudes))
-    if not sound or not _MOMENTS.fullmatch(",".join([*moments, ""])):
-        return False
     try:
         times = np.array(moments, dtype="datetime64[ns]")
         degrees = [list(map(float, latitudes)), list(map(float, longitudes))]
