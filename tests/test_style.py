@@ -70,6 +70,8 @@ def undocumented(text: str) -> Iterator[str]:
         node = pending.pop()
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name.startswith("_"):
             continue
+        if "overload" in map(ast.unparse, getattr(node, "decorator_list", [])):
+            continue
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             if not ast.get_docstring(node):
                 name = getattr(node, "name", "the module")
