@@ -117,3 +117,15 @@ def test_files_that_documents_name_are_there() -> None:
     for page in PAGES:
         for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
             assert any(file.endswith(f"/{name}") for file in files), f"{page.name} names {name}"
+
+
+def test_code_that_the_page_of_the_paper_names_is_there() -> None:
+    """Each row names a definition, or a field of a class: the last part of a dotted name."""
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    rows = page.split("## Row by row")[1].split("\n\n## ")[0]
+    names = {name.split(".")[-1] for name in re.findall(r"`([\w.]+)`", rows)} - {"py"}
+    assert len(names) > 15
+    files = [path for folder in ("trailveil", "tests") for path in (ROOT / folder).rglob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    defined = set(re.findall(r"(?:def |class |^    )(\w+)(?=[(:])", code, flags=re.MULTILINE))
+    assert names - defined == set()

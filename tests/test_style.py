@@ -72,6 +72,8 @@ def undocumented(text: str) -> Iterator[str]:
             node.name.startswith("_") or "overload" in map(ast.unparse, node.decorator_list)
         ):
             continue
+        if "overload" in map(ast.unparse, getattr(node, "decorator_list", [])):
+            continue
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             if not ast.get_docstring(node):
                 name = getattr(node, "name", "the module")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import trailveil as tv
 from trailveil.cli.targets import KERNELS
 from trailveil.designer import Kind
 
@@ -325,3 +326,17 @@ def test_the_paper_s_program_says_at_which_budget_it_was_solved(
     assert report["solved_at"] == float(times)
     assert report["secrets"][0]["loss"] == pytest.approx(loss, rel=1e-5)
     assert f"solved at {int(times):,} times the budget" in run(*words)[1]
+
+
+def test_the_budget_is_per_point_here_and_of_all_points_in_python(run: Run) -> None:
+    words = [*ONE, "--budget", "0.3"]
+    described = json.loads(run(*words, "--json")[1])
+    prior = tv.Prior(tv.kernels.RBF(3.0) + tv.kernels.White(0.2), np.arange(12.0))
+    secret = tv.Secret.at(5.0, recorded=True)
+    mechanism, certificate = tv.design(prior, [secret], budget=3.6)
+    assert described["noise_trace"] == pytest.approx(mechanism.noise_trace)
+    assert described["secrets"][0]["loss"] == pytest.approx(certificate.outcomes[0].loss.largest)
+    assert "trace 3.6 (0.3 per point)" in run(*words)[1]
+    status, _, err = run(*words, "--floor", "1")
+    assert status == 1
+    assert "of all points together must be above the 12 that is there already, got 3.6" in err

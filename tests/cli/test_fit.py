@@ -125,7 +125,7 @@ def test_bad_input_is_one_clear_line(
         ["a.gpx", "b.plt", "-o", "x.json", "--labels", "walk"],
         ["a.gpx", "-o", "x.json", "--recipe", "geolife"],
         ["a.gpx", "b.plt", "--recipe", "geolife"],
-        ["a.gpx", "--recipe", "geolife", "--projection", "polar"],
+        ["a.gpx", "-o", "x.json", "--as-published"],
     ],
 )
 def test_wrong_usage_is_told_apart(run: Run, rides: list[str], arguments: list[str]) -> None:
@@ -152,7 +152,7 @@ def test_what_geolife_users_labelled(run: Run, tmp_path: Path) -> None:
 def test_the_recipes_print_length_scales(run: Run, tmp_path: Path) -> None:
     write_user(tmp_path / "g" / "000", range(10), count=26, period=10.0)
     (tmp_path / "table.txt").write_text(table_text())
-    status, out, err = run("g", "--recipe", "geolife", "--projection", "paper", "--starts", "1")
+    status, out, err = run("g", "--recipe", "geolife", "--as-published")
     assert (status, err) == (0, "")
     assert "users 1, files 10" in out
     assert "Effective length scale, x: 10 fits, quartiles" in out
@@ -161,7 +161,7 @@ def test_the_recipes_print_length_scales(run: Run, tmp_path: Path) -> None:
     assert (status, err, list(report["scales"])) == (0, "", ["east", "north"])
     east = report["scales"]["east"]
     np.testing.assert_allclose(np.percentile(east["values"], [25, 50, 75]), east["quartiles"])
-    status, out, err = run("table.txt", "--recipe", "sml2010", "--columns", "paper", "--json")
+    status, out, err = run("table.txt", "--recipe", "sml2010", "--as-published", "--json")
     assert (status, err) == (0, "")
     assert len(json.loads(out)["scales"]["temperature"]["values"]) == 10
     status, _, err = run("g/000/000.plt", "--recipe", "sml2010")

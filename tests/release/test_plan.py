@@ -303,8 +303,7 @@ OTHERS: dict[str, Any] = {
 
 def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
     request = Request(protected())
-    # How stretches were chosen is for the report, the scale is that of the frame, and the unit that
-    # of readings.
+    # How stretches were chosen is for the report, the scale that of the frame, readings are apart.
     told_alone = {"returns", "scale", "unit"}
     assert set(OTHERS) | told_alone == set(Request.__dataclass_fields__)
     assert replace(request, returns=True).design == request.design

@@ -85,7 +85,8 @@ _ADVERSARIES = {
     "--budget",
     type=POSITIVE,
     metavar="O_T",
-    help="Noise variance per point: gives the least loss for it.",
+    help="Noise variance per point (tv.design takes that of all points together): gives the least "
+    "loss for it.",
 )
 @click.option("--epsilon", type=POSITIVE, help="Privacy loss: gives the least noise for it.")
 @click.option("--radius", type=POSITIVE, default=1.0, help="Of what must not be told apart.")
@@ -246,7 +247,8 @@ def _text(described: dict[str, Any]) -> str:
         f"{described['mechanism']} mechanism for {described['points']} points, "
         f"designed in {described['seconds']:.3g} s",
         f"  noise: rms {described['rms']:.6g}, largest standard deviation "
-        f"{described['max_std']:.6g}, trace {described['noise_trace']:.6g}",
+        f"{described['max_std']:.6g}, trace {described['noise_trace']:.6g} "
+        f"({described['noise_trace'] / described['points']:.6g} per point)",
     ]
     if described["solved_at"] is not None:
         lines.append(

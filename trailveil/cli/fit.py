@@ -18,7 +18,7 @@ from trailveil.studies.datasets.effective import EffectiveScales
 from trailveil.studies.datasets.fitting import METRES, Scale, fit_prior, scale_of
 from trailveil.studies.datasets.geolife import FASTEST, labelled_traces
 from trailveil.studies.datasets.geolife_recipe import geolife_scales
-from trailveil.studies.datasets.sml2010 import sml2010_scales
+from trailveil.studies.datasets.sml2010 import Column, sml2010_scales
 from trailveil.studies.datasets.stretches import (
     MOST_FIXES,
     WINDOW,
@@ -35,6 +35,7 @@ from trailveil.traces.trace import Trace
 KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
 EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"
 SECONDS = ("time_constant", "period")
+_STARTS = 6
 
 
 @click.command(epilog=EXAMPLE)
@@ -61,8 +62,7 @@ SECONDS = ("time_constant", "period")
 @click.option(
     "--starts",
     type=click.IntRange(1, 1000),
-    default=6,
-    help="Where each search begins: the best of so many counts.",
+    help="From how many starts each search begins: the best counts. 6, or 1 with --as-published.",
 )
 @click.option("--column", metavar="NAME", help="FILES are readings: the column of values.")
 @click.option("--unit", metavar="UNIT", help="FILES are readings: their unit, such as degC.")
@@ -78,16 +78,9 @@ SECONDS = ("time_constant", "period")
     "table of SML2010.",
 )
 @click.option(
-    "--projection",
-    type=click.Choice(["metres", "paper"]),
-    default="metres",
-    help="For --recipe geolife: local metres, or the paper's coordinates.",
-)
-@click.option(
-    "--columns",
-    type=click.Choice(["room", "paper"]),
-    default="room",
-    help="For --recipe sml2010: the room sensor, or the column that the paper's code read.",
+    "--as-published",
+    is_flag=True,
+    help="For --recipe: the files, coordinates and column that the paper's code read.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
@@ -97,13 +90,12 @@ def fit(
     kernel: str,
     window: float | None,
     how: Any,
-    starts: int,
+    starts: int | None,
     column: str | None,
     unit: str | None,
     labels: str | None,
     recipe: str | None,
-    projection: str,
-    columns: str,
+    as_published: bool,
     as_json: bool,
     overwrite: bool,
 ) -> None:
@@ -115,15 +107,22 @@ def fit(
     if recipe:
         if output or labels:
             raise click.UsageError("--recipe prints length scales: leave out -o and --labels.")
-        described = _recipe(recipe, _one(files), projection, columns, starts)
+        described = _recipe(recipe, _one(files), starts, as_published=as_published)
         click.echo(json.dumps(described) if as_json else "\n".join(_scales_text(described)))
         return
+    if as_published:
+        raise click.UsageError("--as-published is for --recipe geolife or sml2010: add that.")
     if output is None:
         raise click.UsageError("Say where to write the prior: -o prior.json.")
     check_output(output, *files, overwrite=overwrite)
     windows, scale = _windows(files, window, labels, column, unit)
     spec = fit_prior(
-        *(windows, output.stem), kernel=kernel, how=how, starts=starts, scale=scale, watch=watched
+        *(windows, output.stem),
+        kernel=kernel,
+        how=how,
+        starts=starts or _STARTS,
+        scale=scale,
+        watch=watched,
     ).spec
     content = to_json(spec)
     write_atomically(output, lambda out: out.write(content.encode()), overwrite=overwrite)
@@ -219,17 +218,24 @@ def _unit(name: str, parameters: Mapping[str, Any], unit: str) -> str:
     return f"{unit}/s" if name == "std" and "time_constant" in parameters else unit
 
 
-def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int) -> dict[str, Any]:
+def _recipe(recipe: str, place: Path, starts: int | None, *, as_published: bool) -> dict[str, Any]:
     """What the paper's recipe gives, as it is printed with --json."""
+    described: dict[str, Any] = {"recipe": recipe, "as_published": as_published}
+    count = starts or (1 if as_published else _STARTS)
     if recipe == "sml2010":
-        scales = sml2010_scales(place, column=columns, starts=starts, watch=watched)
-        return {"recipe": recipe, "columns": columns, "scales": {"temperature": _scales(scales)}}
-
-    both = geolife_scales(place, projection=projection, starts=starts, watch=watched)
-    names = ("east", "north") if projection == "metres" else ("x", "y")
+        column: Column = "paper" if as_published else "room"
+        scales = sml2010_scales(place, column=column, starts=count, watch=watched)
+        return described | {"scales": {"temperature": _scales(scales)}}
+    both = geolife_scales(
+        place,
+        projection="paper" if as_published else "metres",
+        selection="paper" if as_published else "distinct",
+        starts=count,
+        watch=watched,
+    )
+    names = ("x", "y") if as_published else ("east", "north")
     scales_by_name = dict(zip(names, (_scales(both.first), _scales(both.second)), strict=True))
-    counts = dict(both.counts)
-    return {"recipe": recipe, "projection": projection, "counts": counts, "scales": scales_by_name}
+    return described | {"counts": dict(both.counts), "scales": scales_by_name}
 
 
 def _scales(scales: EffectiveScales) -> dict[str, Any]:

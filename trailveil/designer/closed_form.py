@@ -89,8 +89,8 @@ def least_loss(
     added = positive(trace, "the noise budget") - base.noise_trace
     if added <= 0:
         raise InvalidValue(
-            f"the noise budget must be above the {base.noise_trace:.6g} that is there already, "
-            f"got {trace:.6g}"
+            "the noise budget of all points together must be above the "
+            f"{base.noise_trace:.6g} that is there already, got {trace:.6g}"
         )
     return _one_direction(prior, problem, added)
 

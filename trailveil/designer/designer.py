@@ -105,12 +105,13 @@ def design(
 ) -> tuple[Mechanism, Certificate]:
     """The Gaussian mechanism for some secrets, or (None) for every recorded value at once.
 
-    budget: trace(W Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one
-    for all when `secrets` is None), for the least noise. floor: variance of independent noise that
-    must be there. adversaries: each bound holds against each of them, and the worst loss is the
-    worst against any. weights: W (n,) > 0, the cost of a unit of noise variance at each point; None
-    for 1 everywhere. withheld: (n,) booleans, points of which nothing is released. solved_at: at
-    how many times the budget the paper's programs are solved (see `designer.paper.sdp_a`); 1 for
+    budget: trace(W Gamma), of all n points together (`--budget` of the command line and the paper's
+    o_t are per point: times n), for the least loss; or bounds: of mu^2 / radius^2 for each secret
+    (one for all when `secrets` is None), for the least noise. floor: variance of independent noise
+    that must be there. adversaries: each bound holds against each of them, and the worst loss is
+    the worst against any. weights: W (n,) > 0, the cost of a unit of noise variance at each point;
+    None for 1 everywhere. withheld: (n,) booleans, points of which nothing is released. solved_at:
+    at how many times the budget the paper's programs are solved (see `designer.paper.sdp_a`); 1 for
     the programs as they are printed. Raises Unavailable for what has no closed form and no
     baseline; Refused where no noise of the kind can meet the bounds; InvalidValue for anything out
     of range.

@@ -174,7 +174,8 @@ def least_loss(request: SeveralRequest, budget: float) -> tuple[Mechanism, float
     available = budget - spent
     if available <= 0:
         raise InvalidValue(
-            f"the noise budget must be above the floor's own {spent:.6g}, got {budget:.6g}"
+            "the noise budget of all points together must be above the floor's own "
+            f"{spent:.6g}, got {budget:.6g}"
         )
     solution, make = _solved(
         request, lambda views, needs: least_loss_problem(views, needs, request.cost, available)

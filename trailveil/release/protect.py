@@ -1,12 +1,13 @@
 """From a recording and what was asked for to a plan: the only place that knows the order of steps.
 
 What to protect (`requested`), the noise of places with names, the cut or the noise of everything
-else. The ledger counts a plan, and draws it, in `trailveil.ledger.commit`.
+else; of readings, noise or what is withheld. The ledger counts a plan, and draws it, in
+`trailveil.ledger.commit`.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from trailveil.release.plan import Plan, cuts_of, plan_parts, with_common
 from trailveil.release.public import Position, check_noise, relevant
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import EXTENT, placed
+from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 if TYPE_CHECKING:
     from trailveil.designer.table import Cache
+    from trailveil.release.readings_release import ReadingsPlan
 
 _LONGEST_GAP = 366.0  # days
 
@@ -75,6 +78,11 @@ def _that_matter(trace: Trace, request: Request) -> tuple[Position, ...]:
     )
 
 
+@overload
+def protect(trace: Readings, request: Request) -> "ReadingsPlan": ...
+
+
+@overload
 def protect(
     trace: Trace,
     request: Request,
@@ -82,14 +90,29 @@ def protect(
     places: Sequence[Visited] = (),
     cache: "Cache | None" = None,
     at_once: bool = False,
-) -> Plan:
-    """Design the release of a trace. request: of `requested`, with the parts to protect.
+) -> Plan: ...
+
+
+def protect(
+    trace: Trace | Readings,
+    request: Request,
+    *,
+    places: Sequence[Visited] = (),
+    cache: "Cache | None" = None,
+    at_once: bool = False,
+) -> "Plan | ReadingsPlan":
+    """Design the release of a trace, or of readings. request: with the parts to protect.
 
     places: those with names that the trace visits, whose noise it shares. cache: where designs are
     kept beyond this process. at_once: show more noise than is needed where the least is not
-    designed yet: never release that. Raises as `trailveil.release.plan.plan_parts` and
-    `trailveil.release.everywhere.plan_everywhere` do.
+    designed yet: never release that. Raises as `trailveil.release.plan.plan_parts`,
+    `trailveil.release.everywhere.plan_everywhere` and
+    `trailveil.release.readings_release.plan_readings` do.
     """
+    if isinstance(trace, Readings):
+        from trailveil.release.readings_release import plan_readings  # it takes long to import
+
+        return plan_readings(trace, request)
     common = shared_noise(places, trace, request.method)
     if common:
         placed(trace.positions, furthest=EXTENT)  # noise for places is made for such frames

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from tests.studies.datasets.geolife_files import Floats, plt_text, walked, write_user
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.studies.datasets.geolife_recipe import geolife_scales
+from trailveil.studies.datasets.geolife_recipe import apfs_order, geolife_scales
 
 EARTH = 6.371e6
 
@@ -74,9 +74,9 @@ def test_each_step_is_the_papers(folder: Path) -> None:
         "users": 2,
         "files": 11,
         "duplicates": 1,
-        "unreadable": 2,
+        "unreadable": 1,
         "short": 1,
-        "still": 1,
+        "still": 2,
         "of_few": 1,
         "beyond": 0,
         "unclear": 0,
@@ -93,7 +93,8 @@ def test_each_step_is_the_papers(folder: Path) -> None:
 def test_local_metres_are_not_the_papers_coordinates(folder: Path) -> None:
     metres = geolife_scales(folder, fewest=2, workers=1)
     paper = geolife_scales(folder, projection="paper", fewest=2, workers=1)
-    assert metres.counts == paper.counts
+    assert metres.counts["used"] == paper.counts["used"]
+    assert (metres.counts["unreadable"], paper.counts["unreadable"]) == (2, 1)  # 95 degrees north
     # South and north of the equator R cos(lat) cos(lon) is no northing, nor an easting.
     assert np.abs(metres.first.values / paper.first.values - 1).max() > 0.05
 
@@ -119,6 +120,30 @@ def test_of_many_files_the_first_fifty_count(tmp_path: Path) -> None:
     assert (scales.counts["used"], scales.counts["beyond"], scales.counts["of_few"]) == (50, 3, 9)
 
 
+# In the published values the fits of these files, of three users, stand in this order.
+PUBLISHED = (
+    ("20111130015030", "20111118101629", "20110830012338"),
+    ("20081103025353", "20080927001519", "20080709133136", "20081031085514", "20081102081524"),
+    ("20080524124046", "20080524204705", "20080820152500", "20080728150635", "20080814023430"),
+)
+
+
+@pytest.mark.parametrize("names", PUBLISHED)
+def test_files_stand_as_in_the_published_values(names: tuple[str, ...]) -> None:
+    files = [Path(f"{name}.plt") for name in names]
+    assert sorted(files) != files
+    assert sorted(files, key=apfs_order) == files
+
+
+def test_the_papers_selection_counts_a_file_for_each_user_in_its_own_order(folder: Path) -> None:
+    distinct = geolife_scales(folder, projection="paper", fewest=2, workers=1)
+    paper = geolife_scales(folder, projection="paper", selection="paper", fewest=2, workers=1)
+    assert (paper.counts["duplicates"], paper.counts["used"]) == (0, distinct.counts["used"] + 1)
+    copied = distinct.first.values[1]  # 001.plt of the first user, stored for the third, too
+    # Its checksum puts copy.plt before 000.plt.
+    assert np.flatnonzero(paper.first.values == copied).tolist() == [1, 3]
+
+
 def test_processes_change_nothing(folder: Path) -> None:
     write_user(folder / "Data" / "003" / "Trajectory", range(200, 250), count=26, period=10.0)
     here = geolife_scales(folder, fewest=2, starts=1, workers=1)
@@ -133,20 +158,23 @@ def test_what_cannot_be_served_is_refused(folder: Path) -> None:
         geolife_scales(folder, workers=1)
     with pytest.raises(InvalidValue, match="projection must be metres or paper, got polar"):
         geolife_scales(folder, projection="polar")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(InvalidValue, match="selection must be distinct or paper, got all"):
+        geolife_scales(folder, selection="all")  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.slow
 def test_the_real_files_run_end_to_end(shared: Path) -> None:
     # The figures of docs/fit.md. The published 3,762 fits a coordinate need the whole data set.
-    scales = geolife_scales(shared / "traces" / "geolife", projection="paper", starts=1)
+    place = shared / "traces" / "geolife"
+    scales = geolife_scales(place, projection="paper", selection="paper", starts=1)
     assert scales.counts == {
         "users": 2,
         "files": 262,
-        "duplicates": 3,
+        "duplicates": 0,
         "unreadable": 0,
         "short": 109,
         "still": 0,
-        "of_few": 119,
+        "of_few": 122,
         "beyond": 0,
         "unclear": 0,
         "used": 31,
@@ -155,3 +183,21 @@ def test_the_real_files_run_end_to_end(shared: Path) -> None:
     np.testing.assert_allclose(scales.second.quartiles, (5.575, 7.569, 8.261), atol=2e-3)
     assert (scales.first.at_high, scales.second.at_high) == (12, 13)
     assert scales.first.unfinished == scales.second.unfinished == 0
+
+
+@pytest.mark.slow
+def test_real_files_are_in_the_published_values_where_the_recipe_puts_them(shared: Path) -> None:
+    """The published values are by user, and a user's by file, in the order of the recipe."""
+    published = np.load(shared / "reference" / "effective_length_scales.npz")
+    pairs = np.stack([published["location_x"], published["location_y"]], axis=1)
+    place = shared / "traces" / "geolife"
+    scales = geolife_scales(place, projection="paper", selection="paper", starts=1, fewest=1)
+    places = []
+    for pair in np.stack([scales.first.values, scales.second.values], axis=1):
+        same = np.flatnonzero(np.abs(pairs / pair - 1).max(axis=1) < 2e-6)
+        if same.size == 1 and abs(pair[1] / pair[0] - 1) > 1e-6:  # not at a bound in both
+            places.append(int(same[0]))
+    # Two files of the first user are stored for another, too, who has 50 that come before them.
+    assert places[:2] == places[2:4] == [23, 31]
+    assert len(places) == 50
+    assert places[3:] == sorted(set(places[3:]))

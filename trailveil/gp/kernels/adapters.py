@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
@@ -191,6 +190,8 @@ class Conditioned(Kernel):
 def _solved(matrix: Numbers, rhs: Numbers) -> Numbers:
     """matrix^-1 rhs, of a positive definite matrix (k, k), in the arithmetic that it carries."""
     if matrix.dtype != object:
+        from scipy.linalg import cho_factor, cho_solve
+
         return cho_solve(cho_factor(matrix, lower=True), rhs)
     work = np.hstack([matrix, rhs])
     size = len(matrix)

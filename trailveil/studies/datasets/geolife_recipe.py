@@ -2,14 +2,16 @@
 
 The paper's section 5, in the detail of its authors' published preprocessing: of each file the first
 320 s; where n > 50 fixes are left, every floor(n / 50)-th, 50 in all; at least 240 s from the first
-fix of the file to the last one left; each coordinate de-meaned, with unit variance; users with 10
-such files or more, and the first 50 of each. An RBF kernel of unit variance, noise variance 0.0025,
-length scale 1 to 40 s by maximum likelihood from 8 s; over the median sampling period.
+fix of the file to the last one left (the paper's text: 4.5 to 5.5 min); each coordinate de-meaned,
+with unit variance; users with 10 such files or more, and the first 50 of each. An RBF kernel of
+unit variance, noise variance 0.0025, length scale 1 to 40 s by maximum likelihood from 8 s; over
+the median sampling period.
 
-Where this differs: files are taken in the order of their names (theirs is the file system's); a
-file stored under several users counts once, for the first; from several starts the best optimum
-counts (`starts=1` is theirs); and local metres are the default, where they have, on a sphere,
-R cos(lat) cos(lon) and R cos(lat) sin(lon) ("paper").
+Where this differs by default: files are taken in the order of their names, and a file stored under
+several users counts once, for the first. Theirs count for each, in the order in which APFS lists a
+folder (`selection="paper"`): so lie the published values of the files that we have. From several
+starts the best optimum counts (`starts=1` is theirs). Local metres stand in the place of
+R cos(lat) cos(lon) and R cos(lat) sin(lon) on a sphere (`projection="paper"`).
 """
 
 from collections import Counter
@@ -35,6 +37,7 @@ from trailveil.traces.formats.plt import fields, numbers
 from trailveil.traces.projection import EXTENT, MICRO, placed
 
 Projection = Literal["metres", "paper"]
+Selection = Literal["distinct", "paper"]
 
 FAMILY: Final = FAMILIES["rbf"].set(length_scale=(1.0, 8.0, 40.0), std=1.0, noise_std=0.05)
 
@@ -50,8 +53,9 @@ class GeoLifeScales:
 
     first, second: east and north; or, as in the paper, its X and Y. counts: of `users` with files
     that are used, and of `files`. Each file is in exactly one of `duplicates` (stored under an
-    earlier user), `unreadable`, `short`, `still` (does not move in a coordinate), `of_few` (its
-    user has too few), `beyond` (the first 50 of its user), `unclear` (median period of 0), `used`.
+    earlier user; none where the selection is the paper's), `unreadable`, `short`, `still` (does not
+    move in a coordinate), `of_few` (its user has too few), `beyond` (the first 50 of its user),
+    `unclear` (median period of 0), `used`.
     """
 
     first: EffectiveScales
@@ -73,6 +77,7 @@ def geolife_scales(
     folder: str | PathLike[str],
     *,
     projection: Projection = "metres",
+    selection: Selection = "distinct",
     starts: int = 6,
     fewest: int = _FEWEST_FILES,
     watch: Watch = unwatched,
@@ -81,18 +86,23 @@ def geolife_scales(
     """Effective length scales of a GeoLife folder, in either layout.
 
     fewest: files a user must have, 10 in the recipe. Raises UnreadableInput where there is no such
-    folder, and where nothing in it serves the recipe; InvalidValue for another projection.
+    folder, and where nothing in it serves the recipe; InvalidValue for another projection or
+    selection.
     """
     if projection not in ("metres", "paper"):
         raise InvalidValue(f"projection must be metres or paper, got {projection}")
+    if selection not in ("distinct", "paper"):
+        raise InvalidValue(f"selection must be distinct or paper, got {selection}")
+    distinct = selection == "distinct"
     people = users(folder)
-    files = [(user.name, file) for user in people for file in user.files]
+    order = None if distinct else apfs_order
+    files = [(user.name, file) for user in people for file in sorted(user.files, key=order)]
     prepare = partial(_prepare, projection=projection)
     prepared = mapped(
         prepare, [file for _, file in files], label="Reading", watch=watch, workers=workers
     )
     names = [name for name, _ in files]
-    chosen, fates = _choose(names, prepared, fewest)
+    chosen, fates = _choose(names, prepared, fewest, distinct=distinct)
     if not chosen:
         raise UnreadableInput(
             f"a user must have {fewest} files or more of {_SHORTEST:.0f} s at least, got none of "
@@ -118,13 +128,14 @@ _FATES = ("duplicates", "unreadable", "short", "still", "of_few", "beyond", "unc
 
 
 def _choose(
-    names: Sequence[str], prepared: Sequence[_Prepared], fewest: int
+    names: Sequence[str], prepared: Sequence[_Prepared], fewest: int, *, distinct: bool
 ) -> tuple[list[_Prepared], list[str]]:
     """The files that are used, and the fate of each."""
     digests: set[bytes] = set()
     fates = []
     for trajectory in prepared:
-        fates.append("duplicates" if trajectory.digest in digests else trajectory.fate)
+        again = distinct and trajectory.digest in digests
+        fates.append("duplicates" if again else trajectory.fate)
         digests.add(trajectory.digest)
     sizes = Counter(name for name, fate in zip(names, fates, strict=True) if fate == "used")
     taken: Counter[str] = Counter()
@@ -151,8 +162,9 @@ def _prepare(path: Path, projection: Projection) -> _Prepared:
     except UnreadableInput:
         return _lost(str(path).encode(), "unreadable")
     degrees, days = table[:, :2], table[:, 2]
-    on_globe = bool((np.abs(degrees) <= [90.0, 180.0]).all())  # False for NaN
-    if not (on_globe and np.isfinite(days).all()):
+    # The paper's coordinates are defined for every angle. The comparison is False for NaN.
+    limits = [90.0, 180.0] if projection == "metres" else [np.finfo(float).max] * 2
+    if not ((np.abs(degrees) <= limits).all() and np.isfinite(days).all()):
         return _lost(digest, "unreadable")
     seconds = (days - days[0]) * 24 * 60 * 60
     rows = _kept(seconds)
@@ -188,6 +200,20 @@ def _metres(degrees: FloatArray, projection: Projection) -> FloatArray:
     ring = _RADIUS * np.cos(latitude)
     points = np.stack([ring * np.cos(longitude), ring * np.sin(longitude)], axis=1)
     return np.asarray(points - points[0])
+
+
+def apfs_order(path: Path) -> tuple[int, str]:
+    """What Apple's file system (APFS) sorts a folder by: the low 22 bits of a name's CRC-32C.
+
+    The name is taken in UTF-32, and without its end. Source: Apple File System Reference (2020),
+    j_drec_hashed_key_t.
+    """
+    checksum = 0xFFFF_FFFF
+    for byte in path.name.encode("utf-32-le"):
+        checksum ^= byte
+        for _ in range(8):
+            checksum = checksum >> 1 ^ (0x82F6_3B78 if checksum & 1 else 0)
+    return checksum & 0x3F_FFFF, path.name
 
 
 def _lost(digest: bytes, fate: str) -> _Prepared:

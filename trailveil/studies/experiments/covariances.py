@@ -1,9 +1,9 @@
 """The covariance figure of the paper: what the noise looks like, as heat maps and as draws.
 
-Independent noise, and the noise for an RBF prior (effective length scale 6.1: one value in the
-middle, two adjacent, all) and for a periodic one (1.1: one value in the middle, 16 and 32, all):
-once the paper's mechanism, once our optimum. The draws are pictures of noise, made from a seed:
-they protect nothing.
+Independent noise (on every point, on one secret, on two), and the noise for an RBF prior (effective
+length scale 6.1: one value in the middle, two adjacent, all) and for a periodic one (1.1: one value
+in the middle, 16 and 32, all): once the paper's mechanism, once our optimum. The draws are pictures
+of noise, made from a seed: they protect nothing.
 """
 
 from collections.abc import Iterator
@@ -31,11 +31,12 @@ def files(*, drawn: bool) -> list[str]:
 
 
 def cases(design: str) -> list[NoiseCase]:
-    """The columns of one picture: two of independent noise, six of the mechanism."""
+    """The columns of one picture: three of independent noise, six of the mechanism."""
     name = DESIGNS[design][0]
     noise_cases = [
         _case("independent\non every point", "rbf basic", "uniform"),
         _case("independent\non the secret", "rbf basic", "concentrated"),
+        _case("independent\non both secrets", "rbf compound", "concentrated"),
     ]
     for scene in SCENES:
         kernel, secret = scene.split()

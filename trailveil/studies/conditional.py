@@ -11,7 +11,7 @@ and the Renyi divergence of order l from the law of one prior (1) to that of the
 
 finite if and only if M > 0. Source: Gil, Alajaji and Linder (2013), Renyi divergence measures for
 commonly used univariate continuous distributions, Inf. Sci. 249, table 2. Here d = E h with E = A_1
-- A_2: see tests.laws.misspecification. Double precision with bounds of its own error, and
+- A_2: see trailveil.studies.misspecification. Double precision with bounds of its own error, and
 extended precision for priors without measurement noise.
 """
 

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from tests.densities import (
     divergence,
 )
-from tests.laws.conditional import Pair, apart, extended_apart, without_noise
-from tests.laws.misspecification import divergences
-from tests.laws.test_misspecification import (
+from tests.studies.test_misspecification import (
     PAIRS,
     SECRETS,
     both,
@@ -22,6 +20,8 @@ from tests.laws.test_misspecification import (
 from trailveil.gp.kernels import Constant, Matern12, White
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
+from trailveil.studies.conditional import Pair, apart, extended_apart, without_noise
+from trailveil.studies.misspecification import divergences
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -3,7 +3,7 @@
 - theorem 3.1, prior-posterior gap: `trailveil.privacy.guarantee.Guarantee.paper_gap`; exactly:
 `odds`
 - lemma 3.2, direct and inferential loss: `direct_and_inferential`
-- theorem 3.3, misspecification: `tests.laws.misspecification`
+- theorem 3.3, misspecification: `trailveil.studies.misspecification`
 - theorem 3.4, loss bound for Gaussian process priors: `gp_loss_bound`
 - corollary 3.4.1, composition: `trailveil.privacy.composition.joint_loss`
 - appendix, independent dimensions: `independent_dimensions`; exactly: `trailveil.privacy.guarantee`

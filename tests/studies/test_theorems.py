@@ -9,14 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.densities import divergence, held, joint, matrix
-from tests.laws.misspecification import guarantee_of
-from tests.laws.theorems import (
-    GpLossBound,
-    direct_and_inferential,
-    gp_loss_bound,
-    independent_dimensions,
-    more_private,
-)
 from tests.releases import KERNELS, TIMES, whole
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -27,6 +19,14 @@ from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
+from trailveil.studies.misspecification import guarantee_of
+from trailveil.studies.theorems import (
+    GpLossBound,
+    direct_and_inferential,
+    gp_loss_bound,
+    independent_dimensions,
+    more_private,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -142,6 +142,20 @@ def test_posterior_odds_stay_within_the_papers_gap(mu: float, order: float, delt
     below = mpmath.erfc((gap + mu**2 / 2) / (mu * mpmath.sqrt(2))) / 2
     both = float(tail(gap) + below)
     assert Guarantee(mu, order).odds_exceed(factor) == pytest.approx(both, rel=1e-9, abs=1e-300)
+
+
+@given(st.floats(0.01, 3.0), st.floats(1.5, 30.0), st.floats(1e-4, 0.5))
+def test_the_papers_conversion_to_epsilon_and_delta(mu: float, order: float, delta: float) -> None:
+    """(epsilon + log(1/delta)/(order - 1), delta): the exact delta there, an integral, is less."""
+    guarantee = Guarantee(mu, order)
+    gap = guarantee.paper_gap(delta)
+
+    def upper(at: float) -> Any:
+        return mpmath.erfc(at / mpmath.sqrt(2)) / 2
+
+    exact = upper(gap / mu - mu / 2) - mpmath.exp(gap) * upper(gap / mu + mu / 2)
+    assert guarantee.delta(gap) == pytest.approx(float(exact), rel=1e-5, abs=1e-14)
+    assert guarantee.delta(gap) <= delta
 
 
 def test_the_papers_own_example() -> None:

@@ -30,7 +30,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tests.laws.conditional import Apart, Pair, apart, extended_apart, without_noise
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.extended import LARGEST_EXTENDED
 from trailveil.gp.gaussian import LARGEST_LOSS_SLACK, LOSS_SLACK, FloatArray
@@ -39,6 +38,7 @@ from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
+from trailveil.studies.conditional import Apart, Pair, apart, extended_apart, without_noise
 
 # Rows up to which extended precision takes a second or two, and so is had for a sharper figure.
 _QUICK = 60
