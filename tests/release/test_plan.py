@@ -20,7 +20,6 @@ from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.release.drawing import draw, noise_of, on_lattice
 from trailveil.release.plan import Plan, identity
 from trailveil.release.protect import protect
-from trailveil.release.public import Position
 from trailveil.release.request import HAS_THE_REST, Method, Request
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.selection import Stretch
@@ -297,15 +296,14 @@ OTHERS: dict[str, Any] = {
     "steady": 301,
     "kernel": IntegratedOU(3.0, 60.0) + Constant(100_000.0) + White(2.5),
     "stretches": (stretch(TRACE, 0, 1), *protected()[1:]),
-    "public": (Position(1, 0.0),),
+    "public": ((1, 0.0),),
 }
 
 
 def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
     request = Request(protected())
     # How stretches were chosen is for the report, the scale that of the frame, readings are apart.
-    told_alone = {"returns", "scale", "unit"}
-    assert set(OTHERS) | told_alone == set(Request.__dataclass_fields__)
+    assert {*OTHERS, "returns", "scale", "unit"} == set(Request.__dataclass_fields__)
     assert replace(request, returns=True).design == request.design
     nudged = TRACE.positions.copy()
     nudged[30, 1] += 1e-9
