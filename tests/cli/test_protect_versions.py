@@ -75,11 +75,12 @@ def test_noise_with_files_reports_and_json(source: Path) -> None:
     last = ("--mechanism", "noise", "--version", "family", "--radius", "25")
     done("protect", source, *WHAT, *last)
     assert done("ledger", "show").count("all versions tell what family tells") == 4
-    private = source.with_name("p.PRIVATE.friends.json")
     whole = ("--private-report", source.with_name("p.PRIVATE.json"), "--overwrite")
     done("protect", source, *WHAT, *words, "--radius", "150", *whole)
-    released = source.with_name("ride.friends.private.gpx")
-    done("verify", private, source, released)
+    done("protect", source, *WHAT, *last, *whole)
+    for name in ("friends", "public", "family"):  # as designed, coarser, and finer
+        released = source.with_name(f"ride.{name}.private.gpx")
+        done("verify", source.with_name(f"p.PRIVATE.{name}.json"), source, released)
 
 
 def test_versions_beside_other_versions_say_that_all_is_told(source: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.gp.randomness import derive, slow_digest
+from trailveil.gp.randomness import derive
 from trailveil.ledger import Book, Entry, Ledger, Mark
 from trailveil.ledger.identity import ME
 from trailveil.ledger.places import EVERYTHING
@@ -55,11 +55,10 @@ def add_public(
 
     places: those with names of which it tells, as of `public_places`.
     """
-    order = np.argsort(imported.times, kind="stable")
-    times = imported.times[order]
-    content = [times.astype("<i8").tobytes(), imported.positions[order].astype("<f8").tobytes()]
-    whole = slow_digest([b"public", *content, repr(imported.accuracy).encode()])
-    request = derive(ledger.key, [b"public", whole])
+    times = np.sort(imported.times)
+    # No position goes into the hash: a single one could be guessed by whoever has the key.
+    about = [repr(imported.accuracy).encode(), *(place.ident for place in places)]
+    request = derive(ledger.key, [b"public", times.astype("<i8").tobytes(), *about])
     deviation = np.array([imported.accuracy / CIRCLE_68])
     begin, end = int(times[0]), int(times[-1])
     body = {
