@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -187,30 +186,28 @@ def remaining(observed: Observed, secret: Secret, points: FloatArray) -> Remaini
     missed = _missed(residual, observed.least()) if refined else [BALLS.number(0.0)] * cross.ncols()
     # Q = K - B^T X - X^T r, of the secret with everything, and of each value with itself.
     sides, solved, residuals = (rows_of(part.transpose()) for part in (cross, x, residual))
-    explained = rows_of(_flat(sides[:size]) * x + _flat(solved[:size]) * residual)
 
-    def of_secret(i: int, j: int, before: Any) -> Any:
-        return before - explained[i][j] + within(missed[i] * missed[j])
-
-    def of_value(j: int, before: Any) -> Any:
-        known = sum(map(mul, sides[j], solved[j])) + sum(map(mul, solved[j], residuals[j]))
-        return before - known + within(missed[j] * missed[j])
+    def after(i: int, j: int, before: Any) -> Any:
+        explained = sum(map(_times, sides[i], solved[j])) + sum(
+            map(_times, solved[i], residuals[j])
+        )
+        return before - explained + within(missed[i] * missed[j])
 
     k = range(size)
     return Remaining(
-        [[of_secret(i, j, whole[i][j]) for j in k] for i in k],
-        [[of_secret(i, size + p, shared[p][i]) for i in k] for p in range(points.size)],
-        [of_value(size + p, variances[p]) for p in range(points.size)],
+        [[after(i, j, whole[i][j]) for j in k] for i in k],
+        [[after(i, size + p, shared[p][i]) for i in k] for p in range(points.size)],
+        [after(size + p, size + p, variances[p]) for p in range(points.size)],
     )
 
 
-def _flat(rows: list[list[Any]]) -> Any:
-    return matrix(len(rows), len(rows[0]), [value for row in rows for value in row])
+def _times(value: Any, other: Any) -> Any:
+    return value * other
 
 
 def _missed(residual: Any, least: Any) -> list[Any]:
     """Upper bounds of the square roots of |r|^2 / least, of each column."""
-    squares = [sum(map(mul, row, row)) for row in rows_of(residual.transpose())]
+    squares = [sum(map(_times, row, row)) for row in rows_of(residual.transpose())]
     return [(square / least).abs_upper().sqrt() for square in squares]
 
 
