@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _assumed(plan: Plan) -> "Assumed":
     from trailveil.release.everywhere import assumed  # most reports are of stated times
 
-    return assumed(plan.trace, plan.request)
+    return assumed(float(plan.trace.seconds[-1]), plan.request)
 
 
 def promise(plan: Plan) -> tuple[Guarantee, float]:

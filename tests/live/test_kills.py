@@ -1,0 +1,107 @@
+"""Real processes, killed at random moments: no moment has two draws, and nothing else is told."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.rides import BEGIN, PATIENCE, ROOT, ride
+from trailveil.traces.formats.moments import format_moments
+
+KILLS = 50
+WORDS = [sys.executable, "-m", "trailveil", "live", "--columns", "time,lat,lon", "--everywhere"]
+SIMPLE = ["--slow-for", "0"]
+
+
+def lines(count: int) -> list[str]:
+    trace = ride(count, 1.0)
+    moments = format_moments(trace.times)
+    places = trace.positions.tolist()
+    return [f"{t},{a:.6f},{b:.6f}\n" for t, (a, b) in zip(moments, places, strict=True)]
+
+
+def started(state: Path, output: Path) -> subprocess.Popen[str]:
+    env = {**os.environ, "XDG_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
+    with output.open("w") as out:
+        return subprocess.Popen(
+            [*WORDS, *SIMPLE], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL,
+            env=env, text=True,
+        )  # fmt: skip
+
+
+def fed(process: subprocess.Popen[str], whole: list[str], seconds: float) -> None:
+    """Feed lines for so long, then kill the process, whatever it is about to do."""
+    if process.stdin is None:
+        raise OSError
+    ends = time.monotonic() + seconds
+    try:
+        for line in whole:
+            process.stdin.write(line)
+            process.stdin.flush()
+            time.sleep(0.002)
+            if time.monotonic() > ends:
+                break
+        time.sleep(max(0.0, ends - time.monotonic()))
+    except OSError:
+        pass
+    process.kill()
+    process.wait(PATIENCE)
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+
+
+def saved(state: Path) -> dict[str, int]:
+    path = state / "trailveil" / "streams" / "live.json"
+    if not path.exists():
+        return {"through": -(2**63)}
+    whole: dict[str, int] = json.loads(path.read_bytes().rpartition(b"\n")[0])
+    return whole
+
+
+def check_private(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_goes_on_with_the_same_noise(tmp_path: Path) -> None:
+    rng, whole, state = random.Random(24), lines(20_000), tmp_path / "state"
+    printed: dict[str, str] = {}
+    position, kills, began = 0, 0, False
+    while kills < KILLS:
+        output = tmp_path / "out.csv"
+        process = started(state, output)
+        # The source repeats what it is not sure of, and goes on.
+        fed(process, whole[max(0, position - 5) :], rng.uniform(0.2, 1.8) if began else 20.0)
+        kills += 1
+        if not began:
+            began = True
+            shutil.copytree(state, tmp_path / "copy")
+        check_private(state / "trailveil")
+        for line in output.read_text().splitlines(keepends=True):
+            if not line.endswith("\n"):
+                continue  # cut off in the middle: it is no line
+            moment = line.split(",")[0]
+            assert moment not in printed
+            printed[moment] = line
+            seconds = int(np.datetime64(moment[:-1], "s").astype(np.int64))
+            assert seconds * 10**9 <= saved(state)["through"]
+            position = max(position, seconds - BEGIN + 1)
+        position = max(position, (saved(state)["through"] // 10**9) - BEGIN - 8)
+    # The same stream, without any restart: all that was printed is of this one noise.
+    process = started(tmp_path / "copy", tmp_path / "whole.csv")
+    process.communicate("".join(whole[: position + 20]), PATIENCE)
+    unbroken = (tmp_path / "whole.csv").read_text().splitlines(keepends=True)
+    smooth = {line.split(",")[0]: line for line in unbroken}
+    after = [moment for moment in printed if moment in smooth]
+    assert len(after) > 200
+    assert [printed[moment] for moment in after] == [smooth[moment] for moment in after]
