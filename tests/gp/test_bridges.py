@@ -1,4 +1,4 @@
-"""A series as a function of the time has the law of its kernel, whatever is asked of it and when."""
+"""A series as a function of the time has the law of its kernel, whenever it is asked for."""
 
 import numpy as np
 import pytest

@@ -3,13 +3,13 @@
 import contextlib
 import json
 import os
-import random
 import shutil
 import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -38,21 +38,24 @@ def started(state: Path, output: Path) -> subprocess.Popen[str]:
         )  # fmt: skip
 
 
-def fed(process: subprocess.Popen[str], whole: list[str], seconds: float) -> None:
-    """Feed lines for so long, then kill the process, whatever it is about to do."""
+def fed(process: subprocess.Popen[str], whole: list[str], output: Path, rng: Random) -> None:
+    """Feed lines, then kill the process, whatever it is about to do.
+
+    One time in five anywhere from its start on, else within half a second from its first line on.
+    """
     if process.stdin is None:
         raise OSError
-    ends = time.monotonic() + seconds
-    try:
+    late = rng.random() < 0.8
+    ends = time.monotonic() + (PATIENCE if late else rng.uniform(0.0, 1.5))
+    with contextlib.suppress(OSError):
         for line in whole:
             process.stdin.write(line)
             process.stdin.flush()
             time.sleep(0.002)
+            if late and output.stat().st_size:
+                late, ends = False, time.monotonic() + rng.uniform(0.0, 0.5)
             if time.monotonic() > ends:
                 break
-        time.sleep(max(0.0, ends - time.monotonic()))
-    except OSError:
-        pass
     process.kill()
     process.wait(PATIENCE)
     with contextlib.suppress(OSError):
@@ -74,16 +77,16 @@ def check_private(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_at_random_moments_it_goes_on_with_the_same_noise(tmp_path: Path) -> None:
-    rng, whole, state = random.Random(24), lines(20_000), tmp_path / "state"
+    rng, whole, state = Random(24), lines(20_000), tmp_path / "state"
     printed: dict[str, str] = {}
     position, kills, began = 0, 0, False
     while kills < KILLS:
         output = tmp_path / "out.csv"
         process = started(state, output)
         # The source repeats what it is not sure of, and goes on.
-        fed(process, whole[max(0, position - 5) :], rng.uniform(0.2, 1.8) if began else 20.0)
+        fed(process, whole[max(0, position - 5) :], output, rng)
         kills += 1
-        if not began:
+        if not began and saved(state)["through"] > 0:
             began = True
             shutil.copytree(state, tmp_path / "copy")
         check_private(state / "trailveil")

@@ -1,7 +1,7 @@
 """`trailveil live`: fixes in, line by line, and out what may be released of them."""
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -10,7 +10,7 @@ from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE, person
 from trailveil.errors import Refused, UnreadableInput, said
 from trailveil.ledger.identity import ME
 from trailveil.live.lines import HEADER, LONGEST, Lines
-from trailveil.live.stream import LONGEST_STAY, Stream
+from trailveil.live.stream import Stream
 from trailveil.release.options import Options
 from trailveil.traces.activities import ACTIVITIES
 
@@ -32,13 +32,12 @@ _STAY, _GO = b"stay", b"go"
 @click.option("--epsilon", type=POSITIVE, help="Privacy loss (1).")
 @click.option("--order", type=ABOVE_ONE, help="Renyi order (5).")
 @click.option("--activity", type=click.Choice(list(ACTIVITIES)), help="How you move.")
-@click.option("--floor", type=POSITIVE, metavar="SPEED", help="m/s, at least how fast you move.")
+@click.option("--floor", type=POSITIVE, metavar="M_PER_S", help="At least how fast you move.")
 @click.option(
     "--slow-for",
     type=NOT_NEGATIVE,
-    default=LONGEST_STAY,
-    metavar="HOURS",
-    help="With --everywhere: the longest stay that is hidden.",
+    metavar="MINUTES",
+    help="With --everywhere: the longest stay that is hidden (480).",
 )
 @click.option("--columns", default="", metavar="NAMES", help="Of rows without a line of names.")
 @click.option(
@@ -53,11 +52,13 @@ def live(**options: Any) -> None:
     A line that cannot be used gives one line on standard error, and the stream goes on.
     """
     lines = Lines(options.pop("columns"))
-    about = {name: options.pop(name) for name in ("name", "delay", "slow_for", "subject", "again")}
+    about = {name: options.pop(name) for name in ("name", "delay", "subject", "again")}
     if about["delay"] is not None and options["everywhere"]:
         raise click.UsageError("--delay must come without --everywhere, which delays nothing")
-    asked = Options(**{name: value for name, value in options.items() if value})  # type: ignore[typeddict-item]  # names are those of the options
-    with Stream(**about, **asked) as stream:
+    if (minutes := options.pop("slow_for")) is not None:
+        options["longest_stay"] = 60 * minutes
+    stated = {name: value for name, value in options.items() if value not in (None, False)}
+    with Stream(**about, **cast(Options, stated)) as stream:
         if stream.delay:
             say(f"fixes leave {said(stream.delay)} s late, and later while none comes")
         run(stream, lines)

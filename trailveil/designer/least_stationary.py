@@ -80,7 +80,7 @@ class _Rules:
 
         means = np.isinf(self.movement[:, 0])
         room = LinearConstraint(means[None].astype(np.float64), -np.inf, _MOST_OF_MEANS)
-        optimum = minimize(
+        optimum = minimize(  # type: ignore[call-overload]  # as in designer.everywhere
             lambda x: tuple(-part for part in self.dual(x)),
             u,
             jac=True,
@@ -93,9 +93,7 @@ class _Rules:
         return np.asarray(weights * min(1.0, _MOST_OF_MEANS / max(weights[means].sum(), 1e-9)))
 
 
-def least_variance(
-    person: PriorMovement, assumed: Assumed, bound: float, kernel: Kernel
-) -> float:
+def least_variance(person: PriorMovement, assumed: Assumed, bound: float, kernel: Kernel) -> float:
     """A lower bound of the variance of any noise under which no loss is above `bound`.
 
     Of each coordinate, against all of `Assumed` but an adversary who knows the path. kernel: of a
@@ -117,7 +115,8 @@ def least_variance(
                 for speed, motion in zip(assumed.speeds, motions, strict=True)
                 for share in [spectrum / (1 + spectrum / motion)]
             ]
-        whole = _Rules(*(np.array(parts) for parts in zip(*rules, strict=True)), measure)
+        movement, weights, due = (np.array(parts) for parts in zip(*rules, strict=True))
+        whole = _Rules(movement, weights, due, measure)
         u = whole.most(np.append(u, np.zeros(len(rules) - u.size)))
         best, spectrum = max(best, whole.dual(u)[0]), whole.least(u)
     return best / bound

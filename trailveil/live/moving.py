@@ -1,5 +1,6 @@
 """Noise for every place at once, on fixes that come one at a time."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +30,12 @@ class Moving:
     noise: LiveNoise
 
     @classmethod
-    def begun(cls, request: Request, longest_stay: float, fix: Fix) -> "Moving":
+    def begun(cls, request: Request, fix: Fix) -> "Moving":
         """Design the noise of a stream that begins with this fix; its frame is public."""
         from trailveil.designer.everywhere import noise_everywhere  # a restart needs no design
 
         check_target(request)
-        who = assumed(longest_stay, request)
+        who = assumed(math.inf, request)
         kernel = noise_everywhere(movement_of(request.kernel), who, request.bound).kernel
         frame = frame_for([(fix.latitude, fix.longitude)])
         return cls(frame, kernel, LiveNoise.begun(kernel, fix.time, fresh_seed()))

@@ -25,8 +25,6 @@ from trailveil.traces.trace import NANOSECONDS
 _AHEAD = 10 * NANOSECONDS
 _FUTURE = 86_400 * NANOSECONDS
 _BEFORE_ALL = -(2**63)
-LONGEST_STAY = 8.0
-"""Hours: the longest stay that noise for every place is made for."""
 
 
 class Stream:
@@ -43,7 +41,6 @@ class Stream:
         name: str = "live",
         *,
         delay: float | None = None,
-        slow_for: float = LONGEST_STAY,
         ledger: Ledger | None = None,
         subject: str = ME,
         again: bool = False,
@@ -51,11 +48,11 @@ class Stream:
     ) -> None:
         """Begin a stream, or go on with the one of this name.
 
-        delay: seconds, None for the least that gives the least cut. slow_for: hours, the longest
-        stay that noise is made for. ledger: of the user, where none is stated. again: count it
-        besides what was released of the same times. options: of `trailveil.protect`, but for what
-        is protected. Raises Refused for a stream that runs, one that began with other options, or a
-        delay that is too short; InvalidValue for options that make no sense.
+        delay: seconds, None for the least that gives the least cut. ledger: of the user, where none
+        is stated. again: count it besides what was released of the same times. options: of
+        `trailveil.protect`, but for what is protected. Raises Refused for a stream that runs, one
+        that began with other options, or a delay that is too short; InvalidValue for options that
+        make no sense.
         """
         if stated := sorted(set(options) & (set(Selection.__annotations__))):
             raise InvalidValue(f"a stream must not state parts of a recording, got {stated[0]}")
@@ -65,7 +62,7 @@ class Stream:
                 f"a stream must cut, or protect everywhere, got {request.method}: state "
                 "everywhere, or leave the mechanism out"
             )
-        self._request, self._slow_for, self._again = request, 3600 * slow_for, again
+        self._request, self._again = request, again
         self._ledger = user_ledger() if ledger is None else ledger
         self._file = StreamFile(self._ledger, name)
         try:
@@ -76,7 +73,7 @@ class Stream:
 
     def _open(self, name: str, subject: str, delay: float | None) -> None:
         record = self._file.load() or {}
-        asked = repr((self._request, self._slow_for, subject))
+        asked = repr((self._request, subject))
         if record and record["asked"] != asked:
             raise Refused(
                 f"a stream must go on as it began, got other options: {name}; state the same as "
@@ -114,7 +111,7 @@ class Stream:
         """
         self._check(fix)
         if self._rule is None:
-            self._rule = Moving.begun(self._request, self._slow_for, fix)
+            self._rule = Moving.begun(self._request, fix)
             self._save(self._through)
         self._last = fix.time
         changed = self._rule.advance(fix)

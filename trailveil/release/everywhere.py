@@ -17,7 +17,7 @@ from trailveil.traces.projection import placed
 from trailveil.traces.trace import Trace
 
 LONGEST_STAY = 8 * 3600.0
-"""Seconds: a night, or a day at work. No stay is reckoned to be longer."""
+"""Seconds: a night, or a day at work. No stay is reckoned to be longer where none is stated."""
 
 SPEEDS = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Metres per second: the default prior is an average over who strolls, walks, rides and drives."""
@@ -31,8 +31,16 @@ def assumed(length: float, request: Request) -> Assumed:
     person = movement_of(request.kernel)
     if request.who == (Named.PLAIN,):
         return alone(person)
-    speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (person.std,)
-    return Assumed(speeds, min(LONGEST_STAY, length))
+    stated = LONGEST_STAY if request.longest_stay is None else request.longest_stay
+    return Assumed(_speeds(request, person.std), min(stated, length))
+
+
+def _speeds(request: Request, usual: float) -> tuple[float, ...]:
+    """From the floor on, where one was stated."""
+    speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (usual,)
+    if request.floor is None:
+        return speeds
+    return (request.floor, *(speed for speed in speeds if speed > request.floor))
 
 
 def plan_everywhere(trace: Trace, request: Request) -> Plan:
