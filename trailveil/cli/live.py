@@ -7,7 +7,7 @@ import click
 
 from trailveil.cli import say
 from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE, person
-from trailveil.errors import Refused, UnreadableInput, said
+from trailveil.errors import InvalidValue, UnreadableInput, said
 from trailveil.ledger.identity import ME
 from trailveil.live.lines import HEADER, LONGEST, Lines
 from trailveil.live.stream import Stream
@@ -77,7 +77,7 @@ def run(stream: Stream, lines: Lines) -> None:
         try:
             out.write(_answer(stream, lines, line))
             out.flush()
-        except (UnreadableInput, Refused) as error:
+        except (UnreadableInput, InvalidValue) as error:
             say(f"line {number}: {error}")
         if told is None and stream.moved is not None:
             told = stream.moved

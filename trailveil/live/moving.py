@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.errors import Refused
+from trailveil.errors import InvalidValue
 from trailveil.gp.kernels import Kernel, Matern12, Matern32, Sum
 from trailveil.gp.randomness import fresh_seed
 from trailveil.live.counting import Visits
@@ -60,10 +60,10 @@ class Moving:
         }
 
     def take(self, fix: Fix) -> list[Fix]:
-        """The fix, moved. Raises Refused for one too far from where the stream began."""
+        """The fix, moved. Raises InvalidValue for one too far from where the stream began."""
         lattice = self.frame.to_lattice([(fix.latitude, fix.longitude)])
         if float(np.hypot(*(lattice[0] / MICRO))) > EXTENT:
-            raise Refused(
+            raise InvalidValue(
                 f"a fix must be within {EXTENT / 1000:g} km of the whole degree nearest the first "
                 "fix of the stream, got one farther away: begin another stream (--name)"
             )

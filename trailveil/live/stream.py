@@ -106,37 +106,35 @@ class Stream:
     def take(self, fix: Fix) -> list[Fix]:
         """A fix as it was recorded; the fixes that are released now, in the order of time.
 
-        Raises Refused, and forgets the fix, for a time that is not later than the last one, or in
-        the future.
+        Raises InvalidValue, and forgets the fix, for a time that is not later than the last one,
+        or in the future, and for a place too far away; Refused where the stream cannot go on.
         """
         self._check(fix)
-        if self._rule is None:
-            self._rule = Moving.begun(self._request, fix)
-            self._save(self._through)
-        self._last = fix.time
-        changed = self._rule.advance(fix)
-        self._row.cover(fix.time, self._rule.visits, again=self._again)
-        released = self._rule.take(fix)
+        begins = self._rule is None
+        rule = self._rule or Moving.begun(self._request, fix)
+        changed = rule.advance(fix) or begins
+        self._row.cover(fix.time, rule.visits, again=self._again)
+        self._rule, self._last = rule, fix.time
+        released = rule.take(fix)
         self._left = released[-1].time if released else self._left
-        if changed or (released and released[-1].time > self._through):
-            ahead = released[-1].time + _AHEAD if released else self._through
-            self._save(max(self._through, ahead))
+        if changed or self._left > self._through:
+            self._save(max(self._through, self._left + _AHEAD) if released else self._through)
         return released
 
     def stay(self) -> None:
-        """Announce a stay that begins now: with the last fix. Raises Refused for noise."""
+        """Announce a stay that begins now: with the last fix. Raises InvalidValue for noise."""
         self._cutting().stay()
         self._save(self._through)
 
     def go(self) -> None:
-        """The announced stay is over: from the next fix on. Raises Refused for noise."""
+        """The announced stay is over: from the next fix on. Raises InvalidValue for noise."""
         self._cutting().go()
         self._save(self._through)
 
     def close(self) -> None:
         """End in order: what was not released yet never is. A restart may go on."""
         try:
-            if self._rule is not None and self._last > _BEFORE_ALL:
+            if self._last > _BEFORE_ALL:
                 self._save(self._left if isinstance(self._rule, Moving) else self._through)
                 self._row.close(self._last)
         finally:
@@ -157,22 +155,20 @@ class Stream:
 
     def _check(self, fix: Fix) -> None:
         if fix.time <= self._last:
-            raise Refused("a fix must be later than the last one, got one that is not: left out")
+            raise InvalidValue("a fix must be later than the last one, got another: left out")
         if fix.time > time.time_ns() + _FUTURE:
-            raise Refused(
-                "a fix must not be in the future, got one more than a day ahead: left out"
-            )
+            raise InvalidValue("a fix must be of now, got one more than a day ahead: left out")
 
     def _cutting(self) -> Cutting:
         if not isinstance(self._rule, Cutting):
-            raise Refused(
+            raise InvalidValue(
                 "a stay must be announced to a stream that cuts, got one that protects everywhere: "
                 "it protects stays without being told"
             )
         return self._rule
 
     def _save(self, through: int) -> None:
-        if self._rule is None:
-            return
+        if self._rule is None or self._last == _BEFORE_ALL:
+            return  # nothing has begun
         self._through = through
         self._file.save({**self._saved, "through": through, "rule": self._rule.record})
