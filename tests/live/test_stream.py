@@ -15,10 +15,12 @@ from tests.places import trace_of
 from tests.rides import BEGIN, ride
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue, Refused, TrailveilError
+from trailveil.gp.bridges import SPAN
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import known_places, publish
 from trailveil.ledger.places import places_told, save_places
 from trailveil.live.lines import Fix
+from trailveil.live.moving import Moving
 from trailveil.live.stream import Stream
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
@@ -53,6 +55,14 @@ def test_a_restart_goes_on_with_the_same_noise(ledger: Ledger) -> None:
         for each in (whole, first + second)
     )
     noise = after - before
+    # What was added is the noise of the stream, to the step of the grid.
+    with Stream(ledger=ledger, **NOISE) as stream:
+        rule = stream._rule
+        assert isinstance(rule, Moving)
+        late = [k for k, fix in enumerate(whole) if fix.time // SPAN == rule.noise.span]
+        exact = np.array([rule.noise.at(whole[k].time) for k in late])
+    assert len(late) > 10
+    assert np.max(np.abs(noise[late] - exact)) < 0.1
     # It goes on where it was: no step of half a minute is as large as new noise would make it.
     steps = np.hypot(*np.diff(noise, axis=0).T)
     assert steps[19] < 3 * np.sqrt(np.mean(steps**2))
