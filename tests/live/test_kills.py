@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.live.days import AT, HOME, due
+from tests.live.days import AT, HOME, due, fixes
 from tests.places import trace_of
 from tests.rides import BEGIN, PATIENCE, ROOT, ride
 from trailveil.ledger import open_ledger
@@ -141,3 +142,23 @@ def test_killed_at_random_moments_a_cut_stays_a_cut(tmp_path: Path) -> None:
     margins = Margins.of(Request((), floor=3.6, middle=2.5), HOME.variance, 0.0, None)
     free = due(trace, HOME.wide, margins, 0, 0)
     assert set(printed) <= {line for line, may in zip(whole, free, strict=True) if may}
+
+
+def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
+    state, output, whole = tmp_path / "state", tmp_path / "out.csv", fixes(ride(30, 1.0))
+    process = started(state, output, SIMPLE)
+    if process.stdin is None:
+        raise OSError
+    process.stdin.write("".join(lines(ride(30, 1.0))))
+    process.stdin.flush()
+    ends = time.monotonic() + PATIENCE
+    while len(output.read_text().splitlines()) < 30 and time.monotonic() < ends:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(PATIENCE) == 128 + signal.SIGTERM
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    assert len(output.read_text().splitlines()) == 30  # each was flushed at once
+    assert saved(state)["through"] == whole[-1].time
+    with open_ledger(state / "trailveil").open() as book:
+        assert [row.end for row in book.standing("me")] == [whole[-1].time]

@@ -132,5 +132,11 @@ def test_rows_need_names_of_columns() -> None:
     assert fix is not None
     assert fix.line() == b"2024-05-14T07:40:00Z,48.1,11.5\n"
     assert not lines.is_header(GOOD["nmea"])
+    # A second line of names turns nothing round: the same is passed over, another is refused.
+    assert not lines.is_header(b"lon;time;lat;note\n")
+    assert lines.fix(b"lon;time;lat;note\n") is None
+    assert not lines.is_header(b"lat;time;lon;note\n")
+    with pytest.raises(UnreadableInput):
+        lines.fix(b"lat;time;lon;note\n")
     with pytest.raises(InvalidValue, match="columns must name"):
         Lines("a,b,c")

@@ -150,6 +150,8 @@ def test_visits_are_counted_before_what_tells_of_them_leaves(ledger: Ledger) -> 
     with ledger.open() as book:
         (told_of,) = places_told(book, [HOME], "me")
     assert 0.9 * 4 < told_of.total <= 4
+    with Stream("later", ledger=ledger, activity="ride") as stream:
+        assert stream.spent == ["home"]
     # A recording soon after is cut for the visit that the stream had.
     near = ride(60, 20.0, begin=int(BEGIN + times[first[-1]] + 900), at=(48.2, 11.0))
     assert [visit.place.name for visit in known_places(ledger, near)] == ["home"]

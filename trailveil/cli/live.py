@@ -61,6 +61,8 @@ def live(**options: Any) -> None:
     with Stream(**about, **cast(Options, stated)) as stream:
         if stream.delay:
             say(f"fixes leave {said(stream.delay)} s late, and later while none comes")
+        for name in stream.spent:  # now, and not when it is visited
+            say(f"{name}: a further visit tells more than was stated; see trailveil ledger show")
         run(stream, lines)
 
 

@@ -1,7 +1,8 @@
 """How little noise can hold what noise for every place must: a lower bound over all Gaussian noise.
 
-What is asked for is the same at every time, and 1 / loss is concave in the covariance of the noise:
-so the mean of a noise over all shifts in time holds it as well, with the same mean variance. No
+What is asked for is the same at every time. What an adversary is left with is concave in the
+covariance of the noise, as the least over estimators of what is linear in it. So the mean of a
+noise over all shifts in time holds what the noise holds, with the same mean variance: no
 Gaussian noise has less than the least stationary one, whose law is a spectrum S(w) >= 0. Against an
 adversary who estimates a place from all that is released by some linear rule, what is left is
 

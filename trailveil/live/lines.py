@@ -92,7 +92,7 @@ class Lines:
         if len(line) > LONGEST:
             raise UnreadableInput(f"a line must have at most {LONGEST:,} bytes, got more")
         text = line.strip()
-        if not text:
+        if not text or text == self._header.strip():
             return None
         if text.startswith((b"$", b"!")):
             return self._nmea(text)
@@ -106,8 +106,11 @@ class Lines:
         return _only(lambda: delimited.read(self._header + text + b"\n", "line"), "csv")
 
     def is_header(self, line: bytes) -> bool:
-        """Whether a line names the columns of the rows that follow; it is remembered."""
-        if line.startswith((b"$", b"!", b"{")) or len(line) > LONGEST:
+        """Whether a line is the first that names columns: those of all rows that follow.
+
+        Later ones are not heeded: what looks like one may be a note in a row.
+        """
+        if self._header or line.startswith((b"$", b"!", b"{")) or len(line) > LONGEST:
             return False
         return self._named(line.strip() + b"\n")
 

@@ -13,6 +13,7 @@ from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.randomness import derive, fresh_seed
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.identity import ME, subject_named
+from trailveil.ledger.places import load_places, places_told
 from trailveil.live.counting import StreamRow
 from trailveil.live.cutting import Cutting
 from trailveil.live.lines import Fix
@@ -102,6 +103,16 @@ class Stream:
     def moved(self) -> float | None:
         """Metres that noise moves a fix by (root mean square); None before the first, or a cut."""
         return self._rule.rms if isinstance(self._rule, Moving) else None
+
+    @property
+    def spent(self) -> list[str]:
+        """The names of places of which further visits tell more than was stated."""
+        if not isinstance(self._rule, Cutting):
+            return []
+        places = [place for place in load_places(self._ledger) if not place.gone]
+        with self._ledger.open() as book:
+            told = places_told(book, places, self._row.subject)
+        return [account.name for account in told if account.more < 1]
 
     def take(self, fix: Fix) -> list[Fix]:
         """A fix as it was recorded; the fixes that are released now, in the order of time.
