@@ -153,6 +153,15 @@ def test_a_shorter_delay_makes_the_silence_after_a_visit_longer(ledger: Ledger) 
     assert Margins.of(RIDE, variance, 5000.0, None).before == 5000 * NANOSECONDS
 
 
+def test_what_is_withheld_is_so_around_everything(ledger: Ledger) -> None:
+    longer = replace(HOME, withhold=7000.0)
+    save_places(ledger, [longer])
+    rule = Cutting.of(ledger, replace(RIDE, withhold=5000.0), None, None)
+    befores = [watched.margins.before / NANOSECONDS for watched in rule.watched]
+    assert befores == [5000.0, 7000.0]
+    assert rule.delay == 7000.0
+
+
 def test_a_stay_that_is_announced_is_cut(ledger: Ledger) -> None:
     rule = Cutting.of(ledger, RIDE, None, None)
     margins, times = rule.stays.margins, np.arange(0, 20_000, 10)

@@ -195,6 +195,8 @@ def test_a_damaged_file_is_refused(ledger: Ledger) -> None:
         ({"mechanism": "noise"}, "must cut, or protect everywhere"),
         ({"at": ("start",)}, "must not state parts of a recording, got at"),
         ({**NOISE, "delay": 60.0}, "noise must come without a delay"),
+        ({**NOISE, "withhold": 60.0}, "without leave and withhold"),
+        ({**NOISE, "leave": 60.0}, "without leave and withhold"),
         ({"delay": 60.0}, "the delay must be at least"),
         ({"name": "../x"}, "name of a stream"),
     ],

@@ -146,13 +146,13 @@ class Cutting:
 
         delay: seconds that fixes leave late; None for the least that makes all cuts least.
         """
-        stays = _Watched(NO_ID, None, Margins.of(request, request.variance, 0.0, delay))
+        least = request.withhold or 0.0
+        stays = _Watched(NO_ID, None, Margins.of(request, request.variance, least, delay))
         watched = [stays]
-        for place in load_places(ledger):
-            if not place.gone:
-                least = place.withhold or 0.0
-                margins = Margins.of(request, place.variance, least, delay)
-                watched.append(_Watched(place.ident, place.wide, margins))
+        for place in (place for place in load_places(ledger) if not place.gone):
+            withheld = max(least, place.withhold or 0.0)
+            margins = Margins.of(request, place.variance, withheld, delay)
+            watched.append(_Watched(place.ident, place.wide, margins))
         lag = max(known.margins.before for known in watched)
         lag = lag if delay is None else max(lag, round(delay * NANOSECONDS))
         return cls(lag, watched, stays, (record or {}).get("staying"))

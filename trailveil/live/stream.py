@@ -63,6 +63,8 @@ class Stream:
                 f"a stream must cut, or protect everywhere, got {request.method}: state "
                 "everywhere, or leave the mechanism out"
             )
+        if request.method is Method.EVERYWHERE and (request.leave or request.withhold):
+            raise InvalidValue("everywhere must come without leave and withhold, got one of them")
         self._request, self._again = request, again
         self._ledger = user_ledger() if ledger is None else ledger
         self._file = StreamFile(self._ledger, name)
