@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from tests.live.days import AT, HOME, RIDE, Day, day, due, fixes
 from tests.places import trace_of
 from trailveil.errors import Refused
-from trailveil.ledger import Ledger
+from trailveil.ledger import NO_ID, Ledger
 from trailveil.ledger.places import save_places
 from trailveil.live.cutting import Cutting, Margins
 from trailveil.privacy.movement import least_cut
@@ -183,6 +183,24 @@ def test_a_stay_that_is_announced_is_cut(ledger: Ledger) -> None:
     gone |= trace.times <= trace.times[0] + margins.passing
     gone |= trace.times >= trace.times[-1] - rule.lag
     assert left == trace.times[~gone].tolist()
+
+
+def test_a_stay_that_is_over_before_another_fix_is_cut_and_counted(ledger: Ledger) -> None:
+    rule, times = Cutting.of(ledger, RIDE, None, None), np.arange(0, 12_000, 10)
+    trace, left = trace_of(times, np.stack([times * 5.0, times * 0.0], axis=1), AT), []
+    for i, fix in enumerate(fixes(trace)):
+        if i == 500:
+            rule.stay()
+            rule.go()
+            assert rule.visits[NO_ID].spans == {trace.times[499]: trace.times[499]}
+        rule.advance(fix)
+        left += [released.time for released in rule.take(fix)]
+    margins, at = rule.stays.margins, trace.times[499]
+    gone = (trace.times >= at - margins.before) & (trace.times <= at + margins.passing)
+    gone |= trace.times <= trace.times[0] + margins.passing
+    gone |= trace.times >= trace.times[-1] - rule.lag
+    assert left == trace.times[~gone].tolist()
+    assert left
 
 
 def test_what_waits_is_bounded(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ class Margins:
                     "whether you come to a place; state a longer --delay, a faster --activity or a "
                     "smaller radius"
                 )
-            before = float(int(delay))
+            before = max(float(int(delay)), least)
         both = [cls._after(pace, variance, before - sure) for pace in (request.paces.end, middle)]
         after = [max(seconds + sure, least, ABSENCE - before) for seconds, _ in both]
         begin, *ends = (round(seconds * NANOSECONDS) for seconds in (before, *after))
@@ -107,7 +107,7 @@ class _Watched:
         self.begin, self.end, self.reported = begin, end, False
         return {self.ident: Visits(self.margins.told, {begin: end})}
 
-    def left(self, time: int) -> dict[bytes, Visits]:
+    def over(self, time: int) -> dict[bytes, Visits]:
         """What is known of a visit that is over, once, where it cannot go on at a time (ns)."""
         if self.reported or time - self.end < ABSENCE * NANOSECONDS:
             return {}
@@ -173,7 +173,7 @@ class Cutting:
             if self._previous is None:
                 watched.silent = fix.time + watched.margins.passing
             span = self._span(watched, fix)
-            self.visits |= watched.visited(*span) if span else watched.left(fix.time)
+            self.visits |= watched.visited(*span) if span else watched.over(fix.time)
             if span:
                 self._drop(span[0] - watched.margins.before)
         if self._previous is None:
@@ -196,6 +196,8 @@ class Cutting:
         """A stay begins, with the last fix."""
         if self.staying is None:
             self.staying = _NEVER if self._previous is None else self._previous.time
+        if self.staying > _NEVER:  # it is one even if it is over before another fix
+            self.visits |= self.stays.visited(self.staying, self.staying)
             self._drop(self.staying - self.stays.margins.before)
 
     def go(self) -> None:
