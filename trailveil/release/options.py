@@ -42,7 +42,8 @@ class Options(Selection, total=False):
     of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride
     or drive; floor: m/s, in its place. adversaries: names, as of --adversary. prior: a name, a file
     of `trailveil fit`, or a kernel with measurement noise (metres, seconds). uncertain, steady:
-    seconds around a part of which nothing is assumed, by anybody and by a stranger.
+    seconds around a part of which nothing is assumed, by anybody and by a stranger. longest_stay:
+    seconds that noise for every place is made for (8 hours).
     """
 
     mechanism: str
@@ -58,6 +59,7 @@ class Options(Selection, total=False):
     prior: str | Kernel
     uncertain: int
     steady: int
+    longest_stay: float
 
 
 def chosen_of(options: Selection) -> Chosen:
@@ -87,7 +89,16 @@ def request_of(options: Options) -> Request:
         raise InvalidValue(f"mechanism must be cut, noise or both, got {method!r}")
     same: dict[str, Any] = {
         name: options[name]
-        for name in ("radius", "epsilon", "order", "leave", "withhold", "uncertain", "steady")
+        for name in (
+            "radius",
+            "epsilon",
+            "order",
+            "leave",
+            "withhold",
+            "uncertain",
+            "steady",
+            "longest_stay",
+        )
         if name in options
     }
     if "adversaries" in options:
