@@ -297,6 +297,7 @@ OTHERS: dict[str, Any] = {
     "kernel": IntegratedOU(3.0, 60.0) + Constant(100_000.0) + White(2.5),
     "stretches": (stretch(TRACE, 0, 1), *protected()[1:]),
     "public": ((1, 0.0),),
+    "longest_stay": 3600.0,
 }
 
 
