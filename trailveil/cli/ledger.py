@@ -13,7 +13,7 @@ from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
-from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
+from trailveil.report.ledger import CANNOT_KNOW, if_there, place_words, told_of
 from trailveil.report.parts import count_of
 
 EXAMPLE = """Examples:
@@ -54,7 +54,7 @@ def show(subject: str | None, *, as_json: bool) -> None:
     for entry in releases:
         click.echo(_line(entry))
     for whose, total in totals:
-        click.echo(f"       {named(whose)}: {place_words(total)}")
+        click.echo(f"       {named(whose)}: {place_words(total)}{if_there(total)}")
     click.echo(f"{count_of(len(releases), 'release')}. {CANNOT_KNOW}")
 
 

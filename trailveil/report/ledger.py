@@ -163,11 +163,7 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
     items += [
         place_words(place)
         + ("" if place["circle_68_m"] is None else f", {place['circle_68_m']:,.0f} m are left")
-        + (
-            ""
-            if place["at_most"] == place["total"]
-            else f"; {_epsilon(place['at_most'])} if the parts without a name are there, too"
-        )
+        + if_there(place)
         for place in account["places"]
     ]
     whose = "" if account["subject"] == "me" else f" of {account['subject']}"
@@ -190,6 +186,13 @@ def place_words(place: PlaceTotal) -> str:
         f"{_epsilon(place['total'])} of {said(place['stated'], 3)}; "
         f"{count_of(place['visits_left'] or 0, 'visit')} left"
     )
+
+
+def if_there(place: PlaceTotal) -> str:
+    """What is told of a place with a name if parts without one were there, too."""
+    if place["at_most"] == place["total"]:
+        return ""
+    return f"; {_epsilon(place['at_most'])} if the parts without a name are there, too"
 
 
 def used_up(ledger: LedgerReport | None) -> list[str]:
