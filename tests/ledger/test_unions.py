@@ -101,8 +101,9 @@ def test_a_version_that_nobody_has_is_replaced_and_counts_no_more(
     assert whole.known < 1.01
     assert ledger.verify() == 2
     # The same again is no other version; what it replaces is gone already.
-    again = publish(second, ledger, tmp_path / "d.gpx", instead=True)
-    assert again.account is None
+    again = publish(second, ledger, tmp_path / "d.gpx", instead=True).account
+    assert again is not None
+    assert (again.overlapping, again.releases, again.known) == (0, 2, whole.known)
     assert ledger.verify() == 2
     # Of one that shares its time and is another recording, nobody said that.
     other = day(0, 170)

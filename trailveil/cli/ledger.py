@@ -16,7 +16,7 @@ from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
 from trailveil.ledger.public import PUBLIC, in_words
 from trailveil.ledger.relatives import finest_of, name_in, relatives_of
-from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
+from trailveil.report.ledger import CANNOT_KNOW, if_there, place_words, told_of
 from trailveil.report.parts import count_of
 
 EXAMPLE = """Examples:
@@ -61,7 +61,7 @@ def show(subject: str | None, *, as_json: bool) -> None:
     for entry in releases:
         click.echo(_line(entry))
     for whose, total in totals:
-        click.echo(f"       {named(whose)}: {place_words(total)}")
+        click.echo(f"       {named(whose)}: {place_words(total)}{if_there(total)}")
     count = sum(release["public"] is None for release in releases)
     click.echo(f"{count_of(count, 'release')}. {CANNOT_KNOW}")
 

@@ -103,7 +103,7 @@ def account(
     count = len(plan.visited)
     fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
-        place_told(book, visit.place, mark, subject, unnamed)
+        place_told(book, visit.place, mark, subject, marks[count:])
         for visit, mark in zip(plan.visited, marks[:count], strict=True)
     )
     account = Account(

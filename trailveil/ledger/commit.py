@@ -67,9 +67,8 @@ class Receipt(Generic[T]):
 
     drawn: the released fixes or readings, before their times are changed; released: as they leave.
     write: writes these in the format of a suffix. further: whether the recording, or a part of it,
-    was released before with other noise. account: what it tells with all before it; None where it
-    was released just so before, and for readings. appeared: whether a file of it may be there: then
-    it counts for ever.
+    was released before with other noise. account: what it tells with all others; None for
+    readings. appeared: whether a file of it may be there: then it counts for ever.
     """
 
     drawn: T

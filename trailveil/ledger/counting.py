@@ -12,6 +12,7 @@ from trailveil.ledger.accounting import Account, account, cuts_before, is_in, wo
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
+from trailveil.ledger.recounting import recounted
 from trailveil.ledger.relatives import Relatives, versions_in
 from trailveil.ledger.versions import relatives
 from trailveil.release.cutting import Window
@@ -76,7 +77,7 @@ class Counted(NamedTuple):
     """A release in the ledger.
 
     further: whether the recording, or a part of it, was released before with other noise. account:
-    what it tells with all before it; None where it was released just so before, and for readings.
+    what it tells with all others; None for readings, and for many that are released again.
     relies_on: the numbers of other versions, without which it would be counted as more.
     """
 
@@ -142,8 +143,13 @@ def count(
     if further and not alike and not again:
         raise released_before(subject, before, *times, series=release.series)
     if alike:
-        book.claim(alike[-1].number)
-        return Counted(alike[-1].number, further)
+        number = alike[-1].number
+        book.claim(number)
+        if release.plan is None or not nearby:
+            return Counted(number, further)
+        numbers = [row.number for row in before if row not in alike]
+        plan = release.whole(release.plan)
+        return Counted(number, further, recounted(book, number, plan, numbers))
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
         if book.overlapping(subject, PUBLIC, -(2**63), 2**63):
@@ -236,6 +242,7 @@ def _with_account(
         "known": max(total.epsilon, total.before)
         if kin.finer
         else (total.known if nearby or others else None),
+        "times": total.times if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
         "loss": worst_loss(plan),

@@ -26,8 +26,9 @@ from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import LONGEST_CUT, least_cut
+from trailveil.release.common import Common
 from trailveil.release.public import NOTHING_PUBLIC, Around, Position, nothing_hidden
-from trailveil.release.request import Paces
+from trailveil.release.request import Method, Paces, Request
 from trailveil.traces.projection import MICRO
 from trailveil.traces.returns import in_space
 from trailveil.traces.selection import Stretch
@@ -36,7 +37,7 @@ from trailveil.traces.trace import NANOSECONDS, Trace
 # Metres: protected parts of one recording that are this near, or within the radius, may be one.
 _ONE_PLACE = 500.0
 AROUND = 600.0
-"""Seconds around a protected part in which no field is released."""
+"""Seconds around a protected part, or what is cut around it, in which no field is released."""
 EDGES = 300.0
 """Seconds: fields are left out from a whole multiple of them to another: see above."""
 MOVEMENT = frozenset({"speed", "course", "cadence", "power"})
@@ -132,6 +133,21 @@ def windows_of(
     return [Window.of(trace, stretch, uncertain, public) for stretch in stretches]
 
 
+def silent(
+    windows: Sequence[Window], cuts: Sequence[float | None], uncertain: float
+) -> list[Stretch]:
+    """The parts of windows, with the seconds around them in which nothing is released.
+
+    cuts: seconds beyond each window; None for none. uncertain: as of `Window.of`.
+    """
+    parts = []
+    for window, cut in zip(windows, cuts, strict=True):
+        around = 0 if cut is None else round((cut + uncertain) * NANOSECONDS)
+        part = window.stretch
+        parts.append(replace(part, begin=part.begin - around, end=part.end + around))
+    return parts
+
+
 def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> list[int]:
     """Of each part, the number of the place that it may be at: the same where they may be one."""
     return _within_metres(trace, tuple(stretches), max(_ONE_PLACE, radius))
@@ -191,6 +207,20 @@ def way(places: NDArray[np.int64]) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
+def leaving(
+    trace: Trace, request: Request, hidden: Sequence[Stretch], common: Sequence[Common], first: int
+) -> Trace:
+    """The trace with the fields that may leave.
+
+    hidden: the parts, of `silent`. first: the row of the first fix that is released.
+    """
+    around = [*hidden, *(part for noise in common for part in noise.around)]
+    # Where a cut alone protects, released places are exact: but how one moves is not.
+    only = MOVEMENT if request.method is Method.CUT and not common else None
+    who = set(request.who).intersection(*(noise.who for noise in common))
+    return with_fields_left_out(trace, around, who, int(trace.times[first]), only=only)
+
+
 def with_fields_left_out(
     trace: Trace,
     stretches: Sequence[Stretch],
@@ -199,7 +229,7 @@ def with_fields_left_out(
     *,
     only: Collection[str] | None = None,
 ) -> Trace:
-    """The trace without its fields around the stretches.
+    """The trace without its fields around the stretches, or what is cut around them.
 
     since: time of the first fix that is released, nanoseconds since 1970. only: the names of those
     that are left out; None is all. Raises Refused where the

@@ -22,12 +22,12 @@ from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import (
-    MOVEMENT,
     Window,
     at_one_place,
+    leaving,
     reckoned_together,
+    silent,
     windows_of,
-    with_fields_left_out,
 )
 from trailveil.release.layers import Layer
 from trailveil.release.places import Visited
@@ -215,7 +215,7 @@ def plan_parts(
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
             "radius, a larger epsilon, or --mechanism cut"
         )
-    trace = _leaving(trace, request, base, common)
+    trace = leaving(trace, request, silent(windows, cuts, request.uncertain), common, base.rows[0])
     places = at_one_place(trace, request.stretches, request.radius)
     together = reckoned_together(trace, request.stretches, places)
     findings = tuple(
@@ -338,16 +338,6 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
         + (", or state fewer --ways of a place" if named else "")
         + (", or leave other visits as recorded (--no-returns)" if returns else "")
     )
-
-
-def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
-    """The trace with the fields that may leave."""
-    first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for noise in common for part in noise.around)]
-    # Where a cut alone protects, released places are exact: but how one moves is not.
-    only = MOVEMENT if request.method is Method.CUT and not common else None
-    who = set(request.who).intersection(*(noise.who for noise in common))
-    return with_fields_left_out(trace, around, who, first, only=only)
 
 
 def with_common(plan: Plan, common: Sequence[Common]) -> Plan:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.plan import Plan
-from trailveil.report.ledger import all_versions, place_words
+from trailveil.report.ledger import all_versions, place_words, used_up
 from trailveil.report.parts import (
     BOLD,
     YELLOW,
@@ -71,21 +71,23 @@ def in_short(report: ReleaseReport) -> list[str]:
     report: of `record`, private or for others.
     """
     learnt = f"{_learnt(report)} {_told_apart(report)}"
-    return [learnt, *([_cost(report)] if report["private"] else []), _open(report)]
+    cost = [_cost(report)] if report["private"] else []
+    return [*used_up(report.get("ledger")), learnt, *cost, _open(report)]
 
 
 def _lines(report: ReleaseReport, after: str, parts: int, bold: str, yellow: str) -> Section:
     title = styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
     if report["mechanism"]["name"] in ("noise", "everywhere"):
         title += styled(" by noise, which a street map can undo", yellow)
+    first = [styled(line, yellow) for line in used_up(report.get("ledger"))]
     return Section(
-        title,
+        "\n".join([*first, title]),
         [
             *listed("", _parts(report.get("secrets", []), parts), bold),
             *paragraph(_cost(report)),
             *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
             *paragraph(_open(report), yellow),
-            *listed("", _before(report.get("ledger"), report["target"]["epsilon"])),
+            *listed("", _before(report.get("ledger"), report)),
             *listed("", [f"Next: {after}"]),
         ],
     )
@@ -252,13 +254,11 @@ def _open(report: ReleaseReport) -> str:
     return " ".join([words, *report.get("heed", [])])
 
 
-def _before(ledger: LedgerReport | None, asked: float) -> list[str]:
-    """What the release tells together with earlier ones, and how many visits a place has left.
-
-    asked: the epsilon of the request.
-    """
+def _before(ledger: LedgerReport | None, report: ReleaseReport) -> list[str]:
+    """What the release tells together with others, and how many visits a place has left."""
     if ledger is None:
         return []
+    asked, alone = report["target"]["epsilon"], report["worst"]["circle_68_m"]
     places = [place_words(place) for place in ledger["places"]]
     if ledger["releases"] == 1:
         return places
@@ -271,15 +271,17 @@ def _before(ledger: LedgerReport | None, asked: float) -> list[str]:
         sentences = [f"{words[:1].upper()}{words[1:]}."]
     elif total is None:
         sentences = ["An earlier release shows everything of one time."]
-    elif total > asked * _MORE:
+    elif total > max(asked * _MORE, *(place["total"] or 0.0 for place in ledger["places"]), 0.0):
         sentences = [
             f"All {count} releases together tell more of one time: epsilon {said(total, 3)}."
         ]
     of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
     if circle_68 is not None and (of_one or 0.0) > max(total or 0.0, asked) * _MORE:
+        instead = f", not of {metres(alone)}" if alone and alone > circle_68 else ""
         sentences.append(
-            f"If all {count} began or ended at one place, a stranger's best guess of it is a "
-            f"circle of {metres(circle_68)}: name that place (trailveil place add)."
+            f"Of all {count} releases, the hidden parts without a name may be at one place, such "
+            "as home. Then a stranger's best guess of it is a circle of "
+            f"{metres(circle_68)}{instead}: name that place (trailveil place add)."
         )
     return [*([" ".join(sentences)] if sentences else []), *places]
 

@@ -167,11 +167,7 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
     items += [
         place_words(place)
         + ("" if place["circle_68_m"] is None else f", {place['circle_68_m']:,.0f} m are left")
-        + (
-            ""
-            if place["at_most"] == place["total"]
-            else f"; {_epsilon(place['at_most'])} if the parts without a name are there, too"
-        )
+        + if_there(place)
         for place in account["places"]
     ]
     whose = "" if account["subject"] == "me" else f" of {account['subject']}"
@@ -204,6 +200,33 @@ def place_words(place: PlaceTotal) -> str:
     )
 
 
+def if_there(place: PlaceTotal) -> str:
+    """What is told of a place with a name if parts without one were there, too."""
+    if place["at_most"] == place["total"]:
+        return ""
+    return f"; {_epsilon(place['at_most'])} if the parts without a name are there, too"
+
+
+def used_up(ledger: LedgerReport | None) -> list[str]:
+    """What to see first of each place with a name of which more is told than was stated."""
+    return [
+        f"{place['name']} is used up: do not publish. "
+        + (
+            "All releases together tell where it is."
+            if place["circle_68_m"] is None or place["total"] is None
+            else "From all releases together, a stranger's best guess of it is a circle of "
+            f"{place['circle_68_m']:,.0f} m."
+        )
+        for place in (ledger["places"] if ledger else [])
+        if _is_past(place["total"], place["stated"])
+    ]
+
+
+def _is_past(total: float | None, stated: float) -> bool:
+    """Whether more is told than was stated; total: None for all that can be told."""
+    return total is None or total > stated * (1 + 1e-6)
+
+
 def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
     """A warning for each place with a name of which more is told than was stated."""
     return [
@@ -217,7 +240,7 @@ def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
             if place.visits
             else (f"{said(place.moved, 3)} ways", "noise hold for more")
         ]
-        if place.total > place.stated * (1 + 1e-6)
+        if _is_past(place.total, place.stated)
     ]
 
 
