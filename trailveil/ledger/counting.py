@@ -13,7 +13,7 @@ from trailveil.ledger.marks import marks_of
 from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.recounting import recounted
-from trailveil.ledger.relatives import Relatives, versions_in
+from trailveil.ledger.relatives import Relatives, relatives_of, versions_in
 from trailveil.ledger.versions import relatives
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
@@ -148,6 +148,8 @@ def count(
         if release.plan is None or not nearby:
             return Counted(number, further)
         numbers = [row.number for row in before if row not in alike]
+        if relatives_of(book, number, numbers) != {number}:
+            return Counted(number, further)  # what versions tell together stands in their rows
         plan = release.whole(release.plan)
         return Counted(number, further, recounted(book, number, plan, numbers))
     entry, total = release.entry(subject, request), None
@@ -160,9 +162,9 @@ def count(
         entry, total = _with_account(
             book, entry, release, plan, numbers, limit, kin=kin, nearby=nearby
         )
-    for relative in (relatives_of := (*kin.finer, *kin.coarser)):
+    for relative in (others_of := (*kin.finer, *kin.coarser)):
         book.claim(relative)
-    return Counted(book.add(entry), further, total, relatives_of)
+    return Counted(book.add(entry), further, total, others_of)
 
 
 def span(recording: TimeSeries) -> tuple[int, int]:
