@@ -17,7 +17,7 @@ from trailveil.release.options import Selection
 EXPORTED = """
 Adversary Certificate Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret Trace
 __version__ audit compare compose datasets design errors exposure kernels loss_bound_for open_ledger
-plots priors protect protect_frame publish read read_readings write
+plots priors protect protect_frame publish read read_readings studies write
 """
 
 

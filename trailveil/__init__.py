@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trailveil.version import __version__
 
 if TYPE_CHECKING:
-    from trailveil import errors, plots
+    from trailveil import errors, plots, studies
     from trailveil.api import audit, protect, protect_frame, publish, read, read_readings, write
     from trailveil.checks.utility import compare
     from trailveil.designer import Certificate, design
@@ -60,6 +60,7 @@ __all__ = [
     "publish",
     "read",
     "read_readings",
+    "studies",
     "write",
 ]
 _HOMES = {
@@ -85,6 +86,7 @@ _MODULES = {
     "kernels": "gp.kernels",
     "plots": "plots",
     "priors": "privacy.priors",
+    "studies": "studies",
 }
 
 

@@ -1,0 +1,170 @@
+"""Mechanisms of others that need no prior: noise, other times, fewer fixes, fewer digits, zones."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import InvalidValue, Refused, number_between
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.studies.comparing.cases import Case, Disclosure
+from trailveil.traces.trace import Trace
+
+USUAL = math.log(4.0) / 200.0
+"""Epsilon a metre as it is often set: two places 200 m apart differ by a factor of 4."""
+
+
+def identity(case: Case, random: np.random.Generator) -> Trace:
+    """The recording as it is: what attacks come to without any protection."""
+    del random
+    return case.trace
+
+
+def nothing(case: Case, random: np.random.Generator) -> Disclosure:
+    """No fix at all: what attackers know without any release."""
+    del random
+    none = np.zeros(len(case.trace), np.bool_)
+    return Disclosure(case.only(none), no_noise(case.seconds).withholding(~none))
+
+
+def planar_laplace(
+    case: Case, random: np.random.Generator, *, epsilon: float = USUAL
+) -> Disclosure:
+    """Independent planar Laplace noise at each fix: geo-indistinguishability.
+
+    epsilon: 1 / metre. The distance has density epsilon^2 r exp(-epsilon r), Gamma(2, 1 / epsilon),
+    in metres at any latitude. An attacker takes it for Gaussian of variance 3 / epsilon^2. Source:
+    Andres, Bordenabe, Chatzikokolakis and Palamidessi (2013), CCS, section 4.
+    """
+    scale = 1 / number_between("epsilon", epsilon, 0.0, 1e6)
+    distance = random.gamma(2.0, scale, len(case.trace))
+    angle = random.uniform(0.0, 2 * np.pi, len(case.trace))
+    offsets = distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    noise = Mechanism(case.seconds, np.empty((len(case.trace), 0)), floor=3 * scale**2)
+    return Disclosure(case.placed_at(case.metres + offsets), noise)
+
+
+def correlated_laplace(
+    case: Case, random: np.random.Generator, *, epsilon: float = USUAL, memory: float = 60.0
+) -> Disclosure:
+    """Laplace noise of each coordinate whose autocorrelation is that of movement.
+
+    epsilon: 1 / metre, of a coordinate. memory: seconds over which the correlation falls to 1/e;
+    the paper takes that of the series itself, which would tell something of it. Made as there, of
+    four Gaussian series with the root of that correlation: b (g1^2 + g2^2 - g3^2 - g4^2) / 2.
+    Source: Wang and Xu (2017), CTS-DP, Knowledge-Based Systems 122, section 4.
+    """
+    from trailveil.gp.kernels import Matern12
+
+    scale = 1 / number_between("epsilon", epsilon, 0.0, 1e6)
+    number_between("memory", memory, 0.0, 1e9)
+    series = _autoregressive(case.seconds, 2 * memory, 8, random) ** 2
+    signs = np.array([1.0, 1.0, -1.0, -1.0])
+    offsets = scale / 2 * np.stack([signs @ series[:4], signs @ series[4:]], axis=1)
+    process = Matern12(memory, math.sqrt(2) * scale)
+    noise = Mechanism(case.seconds, np.empty((len(case.trace), 0)), process=process)
+    return Disclosure(case.placed_at(case.metres + offsets), noise)
+
+
+def _autoregressive(
+    seconds: FloatArray, memory: float, count: int, random: np.random.Generator
+) -> FloatArray:
+    """Series (count, n) of variance 1 and correlation exp(-|t| / memory)."""
+    series = random.standard_normal((count, seconds.size))
+    keep = np.exp(-np.diff(seconds) / memory)
+    for i, share in enumerate(keep, start=1):
+        series[:, i] = share * series[:, i - 1] + math.sqrt(1 - share**2) * series[:, i]
+    return series
+
+
+def promesse(case: Case, random: np.random.Generator, *, metres: float = 100.0) -> Trace:
+    """Speed smoothing: equal distances in equal times, so that no stop shows.
+
+    metres: between two released points, in a straight line; less of the way at either end, which
+    is left out. Times are spread evenly from the first to the last fix. Source: Primault, Ben
+    Mokhtar, Lauradoux and Brunie (2015), Time distortion anonymization, TrustCom, section IV.
+    Raises Refused for a recording that goes nowhere.
+    """
+    del random
+    points = _equally_apart(case.metres, number_between("metres", metres, 0.0, 1e6))[1:]
+    if len(points) < 2:
+        raise Refused(
+            f"speed smoothing must have a way of three times {metres:g} m, got a shorter one: "
+            "state fewer metres"
+        )
+    return case.timed_at(np.linspace(0.0, case.seconds[-1], len(points)), points)
+
+
+def _equally_apart(path: FloatArray, metres: float) -> FloatArray:
+    """Points (k, 2) along a path (n, 2), each so far from the one before in a straight line."""
+    points, start, end = [path[0]], path[0], path[1]
+    following = 1
+    while True:
+        along, back = end - start, start - points[-1]
+        # |back + s along| = metres, the later root.
+        a, b, c = along @ along, 2 * (along @ back), back @ back - metres**2
+        if a > 0 and back @ back + b + a >= metres**2:
+            share = (-b + math.sqrt(max(0.0, b * b - 4 * a * c))) / (2 * a)
+            start = start + min(share, 1.0) * along
+            points.append(start)
+            continue
+        following += 1
+        if following == len(path):
+            return np.array(points)
+        start, end = end, path[following]
+
+
+def downsampling(case: Case, random: np.random.Generator, *, seconds: float = 300.0) -> Trace:
+    """The first fix of every so many seconds, as recorded.
+
+    Source: Hoh, Gruteser, Xiong and Alrabady (2006), Enhancing security and privacy in traffic
+    monitoring systems, IEEE Pervasive Computing 5(4).
+    """
+    del random
+    number_between("seconds", seconds, 0.0, 1e9)
+    return case.only(np.diff(np.floor(case.seconds / seconds), prepend=-1.0) > 0)
+
+
+def truncation(case: Case, random: np.random.Generator, *, decimals: int = 3) -> Trace:
+    """Coordinates rounded to so many decimals of a degree: 3 are about 111 m.
+
+    Source: Krumm (2007), Inference attacks on location tracks, Pervasive, section 5.
+    """
+    del random
+    if not 0 <= decimals <= 6:
+        raise InvalidValue(f"decimals must be 0 to 6, got {decimals}: state fewer or more")
+    return replace(case.trace, positions=np.round(case.trace.positions, decimals))
+
+
+def zones(case: Case, random: np.random.Generator, *, radius: float = 200.0) -> Trace:
+    """Privacy zones: no fix within so many metres of what is hidden, in a circle around it.
+
+    Source: Hassan, Rehman, Sudar, Mitchell, Gunter and Bates (2018), Analysis of privacy
+    protections in fitness tracking social networks, USENIX Security, section 3.
+    """
+    del random
+    return _outside(case, case.truths, radius)
+
+
+def shifted_zones(case: Case, random: np.random.Generator, *, radius: float = 200.0) -> Trace:
+    """Privacy zones whose middle is drawn anew, evenly among those that hold the place.
+
+    radius: metres; the place is at any distance below it from the middle. Of one person it stays
+    the same for a place. Source: Hassan and others (2018), as `zones`, section 7.
+    """
+    shift = radius * np.sqrt(random.random((len(case.truths), 1)))
+    angle = random.uniform(0.0, 2 * np.pi, len(case.truths))
+    return _outside(
+        case, case.truths + shift * np.stack([np.cos(angle), np.sin(angle)], axis=1), radius
+    )
+
+
+def _outside(case: Case, middles: FloatArray, radius: float) -> Trace:
+    number_between("radius", radius, 0.0, 1e9)
+    apart = np.linalg.norm(case.metres[:, None] - middles, axis=2).min(axis=1)
+    released: NDArray[np.bool_] = apart > radius
+    if released.sum() < 2:
+        raise Refused("zones must leave two fixes, got fewer: state a smaller radius")
+    return case.only(released)
