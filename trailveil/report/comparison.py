@@ -7,16 +7,15 @@ from trailveil.plots.standings import Standing, standings
 from trailveil.plots.svg import inline
 from trailveil.report.html import Page, rendered
 from trailveil.report.parts import Cell, Picture, Section, Table, paragraph
-from trailveil.studies.comparing.results import ERROR, GROUPS, Line, Results
+from trailveil.studies.comparing.results import ERROR, GROUPS, SummaryRow, Results
 
-_PLACES = {"moved": "m", "hausdorff": "m", "frechet": "m", "dtw": "m"}
 _LEAD = (
-    "How near attacks come to what each mechanism was to hide, and what it costs. Brackets are 95 % "
-    "intervals: over people, by resampling them, or exact for a rate. A mark is a circle around the "
-    "true place that holds 68 % of the guesses of an attack, at the place where it comes nearest."
+    "How near attacks come to what each mechanism was to hide, and what it costs. Brackets are "
+    "95 % intervals: over people, by resampling them, or exact for a rate. A mark is a circle "
+    "around the true place that holds 68 % of the guesses of an attack, where it comes nearest."
 )
 
-Nearest = dict[str, dict[str, Line]]
+Nearest = dict[str, dict[str, SummaryRow]]
 
 
 def comparison_page(results: Results, *, drawn: bool) -> bytes:
@@ -33,7 +32,7 @@ def comparison_page(results: Results, *, drawn: bool) -> bytes:
     return rendered(Page("Comparison of mechanisms", _LEAD, sections, foot, private=False))
 
 
-def nearest_of(lines: Sequence[Line]) -> Nearest:
+def nearest_of(lines: Sequence[SummaryRow]) -> Nearest:
     """By mechanism and attack, the line of the secret to which the attack comes nearest."""
     nearest: Nearest = {}
     for line in lines:
@@ -45,7 +44,7 @@ def nearest_of(lines: Sequence[Line]) -> Nearest:
     return nearest
 
 
-def _sections(data: str, lines: Sequence[Line], number: int, *, drawn: bool) -> list[Section]:
+def _sections(data: str, lines: Sequence[SummaryRow], number: int, *, drawn: bool) -> list[Section]:
     nearest = nearest_of(lines)
     pictures = []
     if drawn and nearest:
@@ -68,12 +67,12 @@ def _sections(data: str, lines: Sequence[Line], number: int, *, drawn: bool) -> 
     return [Section(f"Data: {data}", items, pictures, (), [t for t in tables if t.rows])]
 
 
-def _best(attacks: dict[str, Line]) -> str:
+def _best(attacks: dict[str, SummaryRow]) -> str:
     best = min(attacks.values(), key=lambda line: line.value)
     return f"{best.group[2]}, {shown(best)} m" if isfinite(best.value) else "nothing to go by"
 
 
-def _others(lines: Sequence[Line], *, of_attacks: bool) -> tuple[list[str], Nearest]:
+def _others(lines: Sequence[SummaryRow], *, of_attacks: bool) -> tuple[list[str], Nearest]:
     """The columns and rows of what is no error of an attack."""
     rows: Nearest = {}
     columns: dict[str, None] = {}
@@ -103,7 +102,7 @@ def _table(caption: str, columns: Sequence[str], rows: Nearest) -> Table:
     return Table(caption, ("", *columns), cells if columns else ())
 
 
-def shown(line: Line) -> str:
+def shown(line: SummaryRow) -> str:
     """A value and its interval for people."""
     if isnan(line.value) or not line.values:
         return ""

@@ -81,9 +81,9 @@ def trained(pairs: Sequence[tuple[Sighting, Case]]) -> dict[bool, FloatArray]:
     """
     examples: dict[bool, list[tuple[FloatArray, FloatArray]]] = {}
     for released, case in pairs:
-        for span, truth in (
-            zip(case.spans, case.truths, strict=True) if released.seconds.size else ()
-        ):
+        if not released.seconds.size:
+            continue
+        for span, truth in zip(case.spans, case.truths, strict=True):
             anchor, features = looked_at(released, span)
             kind = examples.setdefault(at_end(case, span), [])
             kind += [(features[:, axis], truth[axis] - anchor[axis]) for axis in range(2)]

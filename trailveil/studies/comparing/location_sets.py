@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from scipy.spatial import ConvexHull
 
@@ -120,9 +121,8 @@ def planar_isotropic(
         # E r^2 = 12 / epsilon^2, and the mean square of a point of the hull is its own.
         variances[i] = 12 / epsilon**2 * _mean_square(hull) / 2 + cell**2 / 12
         posterior = np.zeros_like(prior)
-        likely = np.exp(
-            -epsilon * (norms := hull.norm(released[i] - places)) + epsilon * norms.min()
-        )
+        norms = hull.norm(released[i] - places)
+        likely = np.exp(epsilon * (norms.min() - norms))
         posterior.ravel()[rows] = prior.ravel()[rows] * likely
         posterior /= posterior.sum()
     noise: Mechanism = no_noise(case.seconds)
@@ -141,7 +141,7 @@ def _mean_square(hull: Hull) -> float:
     return float(hull.triangles @ each / hull.triangles.sum())
 
 
-def _location_set(prior: FloatArray, delta: float) -> FloatArray:
+def _location_set(prior: FloatArray, delta: float) -> NDArray[np.intp]:
     """The fewest cells that hold 1 - delta of the prior. Source: the paper, definition 3.1."""
     order = np.argsort(-prior, kind="stable")
     held = np.cumsum(prior[order])
@@ -169,7 +169,7 @@ class _Grid:
             )
         return cls(corner, cell, (east, north))
 
-    def places(self, rows: FloatArray) -> FloatArray:
+    def places(self, rows: NDArray[np.intp]) -> FloatArray:
         """The middles (k, 2) of cells (k,)."""
         return np.asarray(
             self.corner + (np.stack(np.unravel_index(rows, self.shape), axis=1) + 0.5) * self.cell

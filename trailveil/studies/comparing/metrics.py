@@ -130,7 +130,7 @@ def _counted(
 ) -> FloatArray:
     near = np.linalg.norm(metres - middles[:, None], axis=2) <= _RANGE
     when = (seconds >= begins[:, None]) & (seconds <= begins[:, None] + lasts)
-    return np.sum(near & when, axis=1).astype(np.float64)
+    return np.asarray(np.sum(near & when, axis=1), dtype=np.float64)
 
 
 METRICS: dict[str, Metric] = {

@@ -32,7 +32,7 @@ Integers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Line:
+class SummaryRow:
     """What the numbers of a group come to.
 
     group: of `GROUPS`. statistic: mean, median or 68 % (of errors: the radius of the circle around
@@ -57,7 +57,7 @@ class Results:
     names: Mapping[str, tuple[str, ...]]
     codes: Mapping[str, Integers]
     values: FloatArray
-    lines: tuple[Line, ...]
+    lines: tuple[SummaryRow, ...]
 
     def frame(self) -> "DataFrame":
         """All rows as a table of pandas. Raises Unavailable where that is missing."""
@@ -110,7 +110,7 @@ class Results:
             ),
         )
 
-    def line(self, **group: str) -> Line:
+    def line(self, **group: str) -> SummaryRow:
         """The line of a group, by the names of `GROUPS`; KeyError where there is none or several.
 
         What is not stated is empty, but for the data set and the secret where there is but one.
@@ -163,7 +163,7 @@ def _lines(
     codes: Mapping[str, Integers],
     values: FloatArray,
     seed: int,
-) -> Iterator[Line]:
+) -> Iterator[SummaryRow]:
     if not values.size:
         return
     stacked = np.stack([codes[key] for key in GROUPS])
@@ -175,7 +175,7 @@ def _lines(
         yield _line(group, values[rows], codes["person"][rows], seed)
 
 
-def _line(group: tuple[str, ...], values: FloatArray, people: Integers, seed: int) -> Line:
+def _line(group: tuple[str, ...], values: FloatArray, people: Integers, seed: int) -> SummaryRow:
     metric = group[GROUPS.index("metric")]
     if metric == ERROR:
         values = np.where(np.isnan(values), np.inf, values)
@@ -185,17 +185,17 @@ def _line(group: tuple[str, ...], values: FloatArray, people: Integers, seed: in
     count = int(people.max(initial=-1)) + 1
     statistic = "mean" if metric in RATES else "68 %" if metric == ERROR else "median"
     if not values.size:
-        return Line(group, statistic, np.nan, np.nan, np.nan, "none", 0, 0)
+        return SummaryRow(group, statistic, np.nan, np.nan, np.nan, "none", 0, 0)
     rate = metric in RATES
     share = None if rate else 0.68 if metric == ERROR else 0.5
     value = float(_statistics(values, people, np.ones((1, count)), share)[0])
     if rate and (count == values.size or value in (0.0, 1.0)):
         low, high = clopper_pearson(round(value * count), count)
-        return Line(group, statistic, value, low, high, "Clopper-Pearson", values.size, count)
+        return SummaryRow(group, statistic, value, low, high, "Clopper-Pearson", values.size, count)
     if count < 2:
-        return Line(group, statistic, value, np.nan, np.nan, "none", values.size, count)
+        return SummaryRow(group, statistic, value, np.nan, np.nan, "none", values.size, count)
     low, high = _interval(_statistics(values, people, _weights(count, seed), share))
-    return Line(group, statistic, value, low, high, "bootstrap of people", values.size, count)
+    return SummaryRow(group, statistic, value, low, high, "bootstrap of people", values.size, count)
 
 
 def _weights(people: int, seed: int) -> FloatArray:
@@ -237,7 +237,9 @@ def clopper_pearson(hits: int, count: int) -> tuple[float, float]:
     return low, high
 
 
-def _heat_maps(comparison: Comparison, outcomes: Sequence[tuple[Portion, Done]]) -> Iterator[Line]:
+def _heat_maps(
+    comparison: Comparison, outcomes: Sequence[tuple[Portion, Done]]
+) -> Iterator[SummaryRow]:
     """The divergence of the heat maps of each data set, before and after each mechanism."""
     spent: dict[tuple[str, str], list[tuple[str, Any]]] = {}
     for portion, done in outcomes:
@@ -263,4 +265,4 @@ def _heat_maps(comparison: Comparison, outcomes: Sequence[tuple[Portion, Done]])
             weights = _weights(count, comparison.seed)
             low, high = _interval(heat_map(weights @ maps[0], weights @ maps[1]))
         kind = "bootstrap of people" if count > 1 else "none"
-        yield Line(group, "whole", value, low, high, kind, count, count)
+        yield SummaryRow(group, "whole", value, low, high, kind, count, count)

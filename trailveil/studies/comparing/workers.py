@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
+from typing import Any
 
 from trailveil.errors import Unavailable, installing
 from trailveil.gp.threads import keep_one_thread
@@ -73,7 +75,7 @@ def _on_cluster(
     address: str, comparison: Comparison, waiting: Sequence[Portion]
 ) -> Iterator[tuple[Portion, Done]]:
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise Unavailable(
             f"a cluster must have Dask, got none; say: {installing('batch')}"
