@@ -7,7 +7,7 @@ from trailveil.plots.standings import Standing, standings
 from trailveil.plots.svg import inline
 from trailveil.report.html import Page, rendered
 from trailveil.report.parts import Cell, Picture, Section, Table, paragraph
-from trailveil.studies.comparing.results import ERROR, GROUPS, SummaryRow, Results
+from trailveil.studies.comparing.results import ERROR, GROUPS, Results, SummaryRow
 
 _LEAD = (
     "How near attacks come to what each mechanism was to hide, and what it costs. Brackets are "

@@ -34,7 +34,7 @@ def clusters(
             if off[0] ** 2 + off[1] ** 2 <= (across / 2) ** 2:
                 east, north = east + x, north + y
                 continue
-        if seconds[i - 1] - seconds[begin] >= lasts:
+        if count and seconds[i - 1] - seconds[begin] >= lasts:
             stays.append((east / count, north / count, seconds[begin], seconds[i - 1]))
         begin = i
         east, north = points[i] if i < len(points) else (0.0, 0.0)

@@ -16,7 +16,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
-from scipy.spatial import ConvexHull
 
 from trailveil.errors import InvalidValue, number_between
 from trailveil.gp.gaussian import FloatArray
@@ -43,12 +42,9 @@ class Hull:
         """
         outer = _corners(places)
         apart = (outer[:, None] - outer).reshape(-1, 2)
-        corners = _corners(apart)
-        if len(corners) < 3 or ConvexHull(corners).volume < 1e-6 * np.ptp(apart, axis=0).max() ** 2:
-            longest = apart[np.argmax(np.linalg.norm(apart, axis=1))]
-            across = 1e-3 * np.array([-longest[1], longest[0]])
-            corners = _corners(np.array([longest, -longest, across, -across]))
-        return cls(corners)
+        longest = apart[np.argmax(np.sum(apart**2, axis=1))]
+        across = 1e-3 * np.array([-longest[1], longest[0]])
+        return cls(_corners(np.concatenate([apart, [across, -across]])))
 
     @cached_property
     def triangles(self) -> FloatArray:
@@ -77,13 +73,30 @@ class Hull:
 
 
 def _corners(places: FloatArray) -> FloatArray:
-    """The corners of the convex hull in order; of places on a line, its ends."""
-    places = np.unique(places, axis=0)
-    middle = places - places.mean(axis=0)
-    if len(places) < 3 or np.linalg.svd(middle, compute_uv=False)[1] < 1e-9 * np.abs(middle).max():
-        order = np.lexsort(places.T)
-        return places[order[[0, -1]]]
-    return np.asarray(places[ConvexHull(places).vertices])
+    """The corners of the convex hull in order; of places on a line, both ends.
+
+    Source: the monotone chain of Andrew (1979), Information Processing Letters 9.
+    """
+    # Of places of one east, the outermost two.
+    order = np.lexsort((places[:, 1], places[:, 0]))
+    east = places[order, 0]
+    new = np.flatnonzero(np.diff(east, prepend=-np.inf))
+    outer = np.union1d(new, np.append(new[1:], east.size) - 1)
+    points = places[order[outer]].tolist()
+
+    def chain(ordered: list[list[float]]) -> list[list[float]]:
+        corners: list[list[float]] = []
+        for x, y in ordered:
+            while len(corners) > 1:
+                (a, b), (c, d) = corners[-2:]
+                if (c - a) * (y - b) - (d - b) * (x - a) > 0:
+                    break
+                corners.pop()
+            corners.append([x, y])
+        return corners[:-1]
+
+    corners = chain(points) + chain(points[::-1])
+    return np.array(corners or points[:1])
 
 
 def planar_isotropic(

@@ -12,6 +12,7 @@ from trailveil.checks import utility
 from trailveil.gp.gaussian import FloatArray
 from trailveil.studies.comparing import curves
 from trailveil.studies.comparing.cases import Case, Sighting, generator
+from trailveil.traces.trace import Trace
 
 Metric = Callable[[Case, Sighting], float]
 
@@ -57,15 +58,28 @@ def withheld(case: Case, released: Sighting) -> float:
 
 
 def length(case: Case, released: Sighting) -> float:
-    """The error of the length of the way, as a share of the true length."""
-    before, after = (utility.summary(trace).length for trace in (case.trace, released.trace))
+    """The error of the length of the way, as a share of the true length; gaps count nothing."""
+    before, after = (float(_steps(each)[1].sum()) for each in (case, released))
     return abs(after - before) / max(before, 1.0)
 
 
 def speed(case: Case, released: Sighting) -> float:
     """The error of the median speed by time, metres a second; NaN where nothing is told of it."""
-    before, after = (utility.summary(trace).median_speed for trace in (case.trace, released.trace))
-    return abs(after - before)
+    medians = []
+    for each in (case, released):
+        seconds, way = _steps(each)
+        order = np.argsort(way / seconds, kind="stable")
+        reached = np.cumsum(seconds[order])
+        half = np.searchsorted(reached, reached[-1] / 2) if reached.size else 0
+        medians.append(float((way / seconds)[order][half]) if reached.size else float("nan"))
+    return abs(medians[1] - medians[0])
+
+
+def _steps(track: Case | Sighting) -> tuple[FloatArray, FloatArray]:
+    """Seconds and metres of the steps that are no gap, as `audit --utility` has them."""
+    seconds, way = np.diff(track.seconds), np.hypot(*np.diff(track.metres, axis=0).T)
+    counted = (np.diff(track.trace.segments) == 0) & (seconds < utility.GAP)
+    return seconds[counted], way[counted]
 
 
 def coverage(case: Case, released: Sighting) -> float:
@@ -150,9 +164,9 @@ METRICS: dict[str, Metric] = {
 Cells = Mapping[str, float]
 
 
-def cells(released: Sighting) -> dict[str, float]:
-    """Seconds spent in each cell of 500 m, by its row and column."""
-    spent = utility.density([released.trace], CELL)
+def cells(trace: Trace) -> dict[str, float]:
+    """Seconds that a trace spends in each cell of 500 m, by its row and column."""
+    spent = utility.density([trace], CELL)
     return {f"{row} {column}": seconds for (row, column), seconds in spent.items()}
 
 

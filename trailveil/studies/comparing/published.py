@@ -23,8 +23,8 @@ from trailveil.studies.comparing.cases import Case
 from trailveil.studies.datasets.geolife import users
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats import read
-from trailveil.traces.selection import Stretch, ends, merged
-from trailveil.traces.stops import stays
+from trailveil.traces.selection import Stretch
+from trailveil.traces.stops import settled, stays
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
 
 MOST_FIXES = 300
@@ -254,23 +254,30 @@ def _case(person: str, name: str, trace: Trace | None, fixes: int) -> Case | Non
         return None
     hidden = hidden_in(trace)
     covered = np.any([part.rows(trace) for part in hidden], axis=0)
-    if np.count_nonzero(~covered) < 5:
+    if not hidden or np.count_nonzero(~covered) < 5:
         return None
     return Case("", person, name, _thinned(trace, hidden, fixes), hidden)
 
 
 def hidden_in(trace: Trace) -> tuple[Stretch, ...]:
-    """The longest stay between both ends, if there is any, and the ends."""
-    first, *_, last = ends(trace)
-    within = [(begin, end) for begin, end in stays(trace) if first.end < begin and end < last.begin]
+    """Both ends, as wide as somebody stays there, and the longest stay between them, if any.
+
+    None where all of it is one stay.
+    """
+    first, last = settled(trace)
+    if first >= last:
+        return ()
+    times = trace.times.tolist()
+    begins, ends = times[first], times[last]
     hidden = [
-        Stretch("start", first.begin, first.end, by_place=True),
-        Stretch("end", last.begin, last.end, by_place=True),
+        Stretch("start", times[0], begins, by_place=True),
+        Stretch("end", ends, times[-1], by_place=True),
     ]
+    within = [(a, b) for a, b in stays(trace) if begins < a and b < ends]
     if within:
-        begin, end = max(within, key=lambda stay: stay[1] - stay[0])
-        hidden.append(Stretch("stay", begin, end, by_place=True))
-    return tuple(merged(hidden))
+        longest = max(within, key=lambda stay: stay[1] - stay[0])
+        hidden.insert(1, Stretch("stay", *longest, by_place=True))
+    return tuple(hidden)
 
 
 def _thinned(trace: Trace, hidden: Sequence[Stretch], fixes: int) -> Trace:

@@ -43,11 +43,12 @@ def _of(released: Sighting, span: tuple[float, float]) -> tuple[FloatArray, floa
     if begin < end:
         stopped = np.minimum(clocks[0], begin) + np.maximum(0.0, clocks[0] - end)
         clocks.append(stopped)
+    moments = ((begin + end) / 2, begin)
     guesses = [
-        _posterior(clock, moment, values - origin, gamma, IntegratedOU(speed, constant))
-        for clock, moment in zip(clocks, ((begin + end) / 2, begin), strict=False)
+        _posterior(speed**2, unit, values - origin, gamma)
+        for clock, moment in zip(clocks, moments, strict=False)
+        for unit in [_units(clock, moment, constant) for constant in CONSTANTS]
         for speed in SPEEDS
-        for constant in CONSTANTS
     ]
     logs = np.array([log for _, _, log in guesses])
     weights = np.exp(logs - logs.max())
@@ -67,23 +68,31 @@ def _even(order: NDArray[np.intp], away: FloatArray) -> NDArray[np.intp]:
     return np.concatenate([chosen, order[away[order] > 0]])
 
 
+def _units(clock: FloatArray, moment: float, constant: float) -> FloatArray:
+    """The covariance (n + 1, n + 1) of the fixes and the secret at 1 m/s."""
+    times = np.append(clock, moment)
+    times = times - times.min()
+    return IntegratedOU(1.0, constant)(times, times)
+
+
 def _posterior(
-    clock: FloatArray, moment: float, values: FloatArray, gamma: FloatArray, kernel: IntegratedOU
+    square: float, unit: FloatArray, values: FloatArray, gamma: FloatArray
 ) -> tuple[FloatArray, float, float]:
-    """The mean (2,), the variance and the log likelihood of one regime, its level left open."""
-    start = min(float(clock.min()), moment)
-    times, at = clock - start, np.array([moment - start])
-    factor = cholesky(kernel(times, times) + gamma, lower=True)
-    across = kernel(times, at)[:, 0]
-    ones = np.ones(times.size)
+    """The mean (2,), the variance and the log likelihood of one regime, its level left open.
+
+    square: of its speed.
+    """
+    covariance, across = square * unit[:-1, :-1], square * unit[:-1, -1]
+    factor = cholesky(covariance + gamma, lower=True)
+    ones = np.ones(len(values))
     solved = cho_solve((factor, True), np.column_stack([ones, across, values]))
     precision = float(ones @ solved[:, 0])
     level = ones @ solved[:, 2:] / precision
-    off = values - level
     residual = solved[:, 2:] - np.outer(solved[:, 0], level)
-    mean = level + across @ residual
     missing = 1 - float(ones @ solved[:, 1])
-    variance = float(kernel(at, at)[0, 0]) - float(across @ solved[:, 1]) + missing**2 / precision
-    squares = float(np.sum(off * residual))
+    variance = float(square * unit[-1, -1] - across @ solved[:, 1]) + missing**2 / precision
+    squares = float(np.sum((values - level) * residual))
+    # Of each coordinate: log det is twice the sum of logs, and there are two of them.
     determinant = 2 * float(np.sum(np.log(np.diagonal(factor)))) + np.log(precision)
+    mean = level + across @ residual
     return np.asarray(mean), max(variance, 0.0), -squares / 2 - determinant

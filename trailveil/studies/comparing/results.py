@@ -172,10 +172,10 @@ def _lines(
     for unordered in np.split(order, edges):
         rows = np.sort(unordered)
         group = tuple(names[key][codes[key][rows[0]]] for key in GROUPS)
-        yield _line(group, values[rows], codes["person"][rows], seed)
+        yield _row(group, values[rows], codes["person"][rows], seed)
 
 
-def _line(group: tuple[str, ...], values: FloatArray, people: Integers, seed: int) -> SummaryRow:
+def _row(group: tuple[str, ...], values: FloatArray, people: Integers, seed: int) -> SummaryRow:
     metric = group[GROUPS.index("metric")]
     if metric == ERROR:
         values = np.where(np.isnan(values), np.inf, values)

@@ -10,6 +10,7 @@ from trailveil.errors import InvalidValue, Refused, number_between
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.studies.comparing.cases import Case, Disclosure
+from trailveil.traces.grid import METRES_A_DEGREE
 from trailveil.traces.trace import Trace
 
 USUAL = math.log(4.0) / 200.0
@@ -127,15 +128,20 @@ def downsampling(case: Case, random: np.random.Generator, *, seconds: float = 30
     return case.only(np.diff(np.floor(case.seconds / seconds), prepend=-1.0) > 0)
 
 
-def truncation(case: Case, random: np.random.Generator, *, decimals: int = 3) -> Trace:
+def truncation(case: Case, random: np.random.Generator, *, decimals: int = 3) -> Disclosure:
     """Coordinates rounded to so many decimals of a degree: 3 are about 111 m.
 
-    Source: Krumm (2007), Inference attacks on location tracks, Pervasive, section 5.
+    An attacker takes the error for Gaussian of the variance of rounding, step^2 / 12. Source:
+    Krumm (2007), Inference attacks on location tracks, Pervasive, section 5.
     """
     del random
     if not 0 <= decimals <= 6:
         raise InvalidValue(f"decimals must be 0 to 6, got {decimals}: state fewer or more")
-    return replace(case.trace, positions=np.round(case.trace.positions, decimals))
+    latitude = math.radians(float(case.trace.positions[:, 0].mean()))
+    steps = 10.0**-decimals * METRES_A_DEGREE * np.array([1.0, math.cos(latitude)])
+    noise = replace(no_noise(case.seconds), floor=float(np.mean(steps**2)) / 12)
+    rounded = replace(case.trace, positions=np.round(case.trace.positions, decimals))
+    return Disclosure(rounded, noise)
 
 
 def zones(case: Case, random: np.random.Generator, *, radius: float = 200.0) -> Trace:

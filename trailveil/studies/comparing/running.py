@@ -192,9 +192,9 @@ def run_portion(comparison: Comparison, portion: Portion) -> Done:
                 for attack in comparison.attacks
                 for row in _attacked(comparison, released, mechanism, attack, portion.draw)
             ]
-            own = Sighting.of(case, case.trace)
-            for total, each in ((before, own), (after, released)):
-                for cell, seconds in cells(each).items():
+            spent_before = case.remembered("cells", partial(cells, case.trace))
+            for total, each in ((before, spent_before), (after, cells(released.trace))):
+                for cell, seconds in each.items():
                     total[cell] = total.get(cell, 0.0) + seconds
         spent[person] = (before, after)
     return {"rows": rows, "cells": spent}

@@ -81,5 +81,8 @@ ATTACKS: dict[str, Function] = {
 }
 """Attacks: functions of a sighting and of clues that return places or a person."""
 
+SLOW = ("lattice", "map", "repeated")
+"""Attacks that take a hundred times as long as others: tried where they are named."""
+
 METRICS: dict[str, Function] = {**metrics.METRICS}
 """Metrics: functions of a case and a sighting that return a number."""

@@ -1,0 +1,161 @@
+"""Each mechanism has the property that its paper states. Chances of false alarms: 1e-4 each."""
+
+import numpy as np
+import pytest
+from pyproj import Geod
+from scipy.stats import expon, gamma, kstest, laplace
+
+from tests.studies.comparing.cases import at_latitude, drawn, random, walk
+from trailveil.errors import InvalidValue, Refused
+from trailveil.gp.gaussian import FloatArray
+from trailveil.studies.comparing import rivals
+from trailveil.studies.comparing.cases import Case, Sighting
+from trailveil.traces.trace import Trace
+
+CHANCE = 1e-4
+WGS84 = Geod(ellps="WGS84")
+
+
+def geodesics(first: Trace, other: Trace) -> FloatArray:
+    """Metres between fixes, by another way than the local frame."""
+    ends = [trace.positions[:, axis] for trace in (first, other) for axis in (1, 0)]
+    return np.asarray(WGS84.inv(*ends)[2])
+
+
+@pytest.mark.parametrize("latitude", [0, 60, -75])
+def test_planar_laplace_has_a_gamma_radius_in_metres_at_any_latitude(latitude: int) -> None:
+    case = walk(4000, latitude=latitude)
+    released = rivals.planar_laplace(case, random("laplace"), epsilon=0.02)
+    apart = geodesics(case.trace, released.trace)
+    # The law is right to rounding, and metres to 0.1 %: 4,000 draws cannot tell that.
+    assert kstest(apart, gamma(2, scale=50.0).cdf).pvalue > CHANCE
+    angles = np.arctan2(*(Sighting.of(case, released).metres - case.metres).T)
+    assert kstest(angles, "uniform", (-np.pi, 2 * np.pi)).pvalue > CHANCE
+    assert released.noise is not None
+    assert released.noise.floor == 3 * 50.0**2
+
+
+def test_correlated_laplace_is_laplace_and_correlated_as_stated() -> None:
+    cases = [walk(2, seed=i, step=30.0) for i in range(4000)]
+    offsets = np.array(
+        [
+            Sighting.of(
+                case, rivals.correlated_laplace(case, random(f"clm {i}"), epsilon=0.02, memory=60.0)
+            ).metres
+            - case.metres
+            for i, case in enumerate(cases)
+        ]
+    )[:, :, 0]
+    assert kstest(offsets[:, 0], laplace(scale=50.0).cdf).pvalue > CHANCE
+    found = np.corrcoef(offsets.T)[0, 1]
+    # exp(-30 / 60) = 0.607; its estimate of heavy tails has a deviation of about 0.025.
+    assert found == pytest.approx(np.exp(-0.5), abs=0.1)
+
+
+def test_correlated_laplace_says_its_own_covariance() -> None:
+    case = walk(30, step=20.0)
+    noise = rivals.correlated_laplace(case, random("clm"), epsilon=0.1, memory=40.0).noise
+    assert noise is not None
+    apart = np.abs(case.seconds[:, None] - case.seconds)
+    assert noise.covariance() == pytest.approx(2 * 10.0**2 * np.exp(-apart / 40.0))
+
+
+def test_speed_smoothing_has_equal_distances_and_equal_durations() -> None:
+    (case,) = drawn(1)
+    released = rivals.promesse(case, random("promesse"), metres=150.0)
+    away = np.hypot(*np.diff(Sighting.of(case, released).metres, axis=0).T)
+    assert away == pytest.approx(150.0, abs=0.2)  # microdegrees
+    assert np.ptp(np.diff(released.times)) <= 2
+    assert released.times[0] == case.trace.times[0]
+    assert released.times[-1] == case.trace.times[-1]
+    # Every point is on the way.
+    ways = np.array([_to_path(point, case.metres) for point in Sighting.of(case, released).metres])
+    assert ways.max() < 0.2
+
+
+def _to_path(point: FloatArray, path: FloatArray) -> float:
+    begin, way = path[:-1], np.diff(path, axis=0)
+    squares = np.maximum(np.sum(way**2, axis=1), 1e-12)
+    share = np.clip(np.sum((point - begin) * way, axis=1) / squares, 0.0, 1.0)
+    return float(np.hypot(*(begin + share[:, None] * way - point).T).min())
+
+
+def test_speed_smoothing_refuses_who_stays() -> None:
+    with pytest.raises(Refused, match="must have a way of three times"):
+        rivals.promesse(at_latitude(46, np.zeros((20, 2))), random("stays"))
+
+
+def test_downsampling_keeps_the_first_fix_of_each_period() -> None:
+    case = walk(100, step=7.0)
+    released = rivals.downsampling(case, random("down"), seconds=60.0)
+    expected = [next(t for t in case.seconds if t >= 60 * k) for k in range(12)]
+    assert released.times.tolist() == [round(t * 1e9) for t in expected]
+
+
+def test_truncation_has_so_many_decimals_and_says_its_error() -> None:
+    case = walk(2000, latitude=60)
+    released = rivals.truncation(case, random("round"), decimals=2)
+    assert np.array_equal(released.trace.positions, np.round(case.trace.positions, 2))
+    assert released.noise is not None
+    off = Sighting.of(case, released).metres - case.metres
+    # A walk visits few cells, so the mean square is not exactly that of an even error.
+    assert np.mean(off**2) == pytest.approx(released.noise.floor, rel=0.5)
+
+
+def zone(case: Case, released: Trace) -> FloatArray:
+    inside = ~np.isin(case.trace.times, released.times)
+    return case.metres[inside]
+
+
+def test_a_zone_is_a_circle_around_the_place() -> None:
+    case = walk()
+    released = rivals.zones(case, random("zone"), radius=100.0)
+    apart = np.hypot(*(case.metres - case.truths[0]).T)
+    assert np.array_equal(np.isin(case.trace.times, released.times), apart > 100.0)
+
+
+def test_a_shifted_zone_holds_the_place_and_is_centred_evenly() -> None:
+    case = at_latitude(46, np.column_stack([np.linspace(-500, 500, 2001), np.zeros(2001)]))
+    middles = []
+    for i in range(400):
+        released = rivals.shifted_zones(case, random(f"shift {i}"), radius=100.0)
+        withheld = zone(case, released)
+        assert np.any(np.all(withheld == case.truths[0], axis=1))
+        middles.append(withheld[:, 0].mean())
+    # East of a point of an even disk: density 2 sqrt(1 - x^2) / pi, of deviation r / 2.
+    assert np.std(middles) == pytest.approx(50.0, rel=0.15)
+    assert np.mean(middles) == pytest.approx(0.0, abs=10.0)
+
+
+def test_zones_that_leave_nothing_are_refused() -> None:
+    with pytest.raises(Refused, match="must leave two fixes"):
+        rivals.zones(walk(), random("all"), radius=1e6)
+
+
+def test_nothing_and_all() -> None:
+    case = walk()
+    assert len(rivals.nothing(case, random("none")).trace) == 0
+    assert rivals.identity(case, random("all")) is case.trace
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "wrong"),
+    [
+        (rivals.planar_laplace, {"epsilon": 0.0}),
+        (rivals.correlated_laplace, {"memory": -1.0}),
+        (rivals.promesse, {"metres": 0.0}),
+        (rivals.downsampling, {"seconds": 0.0}),
+        (rivals.truncation, {"decimals": 9}),
+        (rivals.zones, {"radius": 0.0}),
+    ],
+)
+def test_wrong_parameters_are_named(mechanism: object, wrong: dict[str, float]) -> None:
+    (name,) = wrong
+    with pytest.raises(InvalidValue, match=f"{name} must be"):
+        mechanism(walk(), random("wrong"), **wrong)  # type: ignore[operator]  # one of several
+
+
+def test_an_exponential_is_what_squares_of_two_normals_are() -> None:
+    """The step on which the correlated Laplace noise rests."""
+    normals = random("squares").standard_normal((2, 20_000))
+    assert kstest(np.sum(normals**2, axis=0) / 2, expon.cdf).pvalue > CHANCE
