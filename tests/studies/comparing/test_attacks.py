@@ -133,8 +133,8 @@ def test_the_divergence_is_that_of_topsoe() -> None:
         parts = np.where(p > 0, p * np.log(2 * p / (p + q)), 0) + np.where(
             q > 0, q * np.log(2 * q / (p + q)), 0
         )
-    maps = [{str(i): x for i, x in enumerate(each) if x > 0} for each in (p, q)]
-    assert linking._topsoe(*maps) == pytest.approx(parts.sum())
+    first, other = ({str(i): x for i, x in enumerate(each) if x > 0} for each in (p, q))
+    assert linking._topsoe(first, other) == pytest.approx(parts.sum())
 
 
 def test_a_filter_learns_what_a_mechanism_does() -> None:
@@ -180,7 +180,9 @@ def test_regimes_are_as_a_dense_mixture_has_them() -> None:
         for constant in regimes.CONSTANTS:
             for speed in regimes.SPEEDS:
                 log, mean, variance = _dense(clock, moment, released.metres[rows], speed, constant)
-                logs.append(log), means.append(mean), variances.append(variance)
+                logs.append(log)
+                means.append(mean)
+                variances.append(variance)
     weights = np.exp(np.array(logs) - max(logs))
     weights /= weights.sum()
     mean = weights @ np.array(means)

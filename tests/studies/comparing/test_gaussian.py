@@ -93,5 +93,5 @@ def test_what_is_drawn_has_the_covariance_that_is_told(name: str) -> None:
     for number in range(500):
         released = mechanism(case, random(f"{name} {number}"))
         offsets.append(Sighting.of(case, released).metres[row] - case.metres[row])
-    variance = noise_of(released).variances[row]
+    variance = noise_of(mechanism(case, random(name))).variances[row]
     assert np.mean(np.square(offsets)) == pytest.approx(variance, rel=0.23)

@@ -121,8 +121,8 @@ def test_made_up_people_have_a_home_and_a_place() -> None:
 
 def test_made_up_data_are_the_same_again() -> None:
     for make in (from_prior, people, on_streets):
-        both = [next(iter(make())).trace.positions for _ in range(2)]
-        assert np.array_equal(*both)
+        first, again = (next(iter(make())).trace.positions for _ in range(2))
+        assert np.array_equal(first, again)
 
 
 def test_numbers_out_of_range_are_refused(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ WGS84 = Geod(ellps="WGS84")
 
 def geodesics(first: Trace, other: Trace) -> FloatArray:
     """Metres between fixes, by another way than the local frame."""
-    ends = [trace.positions[:, axis] for trace in (first, other) for axis in (1, 0)]
-    return np.asarray(WGS84.inv(*ends)[2])
+    a, b = first.positions, other.positions
+    return np.asarray(WGS84.inv(a[:, 1], a[:, 0], b[:, 1], b[:, 0])[2])
 
 
 @pytest.mark.parametrize("latitude", [0, 60, -75])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.batch.test_cluster import cluster
 from tests.studies.comparing.cases import drawn
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue, NumericalError, Refused
@@ -75,16 +76,13 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_tables(
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_tables(settings: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-    ) as cluster:
-        assert tables(settings, scheduler=cluster.scheduler_address) == tables(settings)
+def test_a_cluster_gives_the_same_tables(settings: Path, tmp_path: Path) -> None:
+    with cluster(tmp_path / "cluster") as (address, _, _):
+        assert tables(settings, scheduler=address) == tables(settings)
 
 
 def test_other_settings_reckon_anew_what_they_concern(tmp_path: Path) -> None:
-    stated = {"data": ["prior"], "attacks": ["stays"], "metrics": ["moved"]}
+    stated: dict[str, Any] = {"data": ["prior"], "attacks": ["stays"], "metrics": ["moved"]}
     stated |= {"data-of": {"prior": {"traces": 3}}, "mechanisms": ["identity", "planar-laplace"]}
     compare(stated, folder=tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 2
@@ -106,7 +104,8 @@ def last(released: Sighting, known: Clues) -> object:
 
 @pytest.mark.slow
 def test_mechanisms_and_attacks_of_ones_own_run_on_workers() -> None:
-    stated = {"data": ["people"], "mechanisms": ["identity"], "attacks": ["stays"]}
+    stated: dict[str, Any] = {"data": ["people"], "mechanisms": ["identity"]}
+    stated |= {"attacks": ["stays"]}
     stated |= {"metrics": ["moved"], "data-of": {"people": {"people": 4, "days": 1}}}
     added: dict[str, Any] = {"mechanisms": {"east": east}, "attacks": {"last": last}}
     both = [compare(stated, **added, workers=n) for n in (1, 2)]

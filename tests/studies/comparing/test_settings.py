@@ -48,10 +48,8 @@ def test_functions_of_ones_own_are_added() -> None:
         del case, random, metres
 
     settings = settings_of({"data": "prior", "mechanism": {}, "mechanisms": ["cut"]})
-    assert [each.name for each in settings.entrants("mechanisms", {"mine": mine})] == [
-        "cut",
-        "mine",
-    ]
+    names = [each.name for each in settings.entrants("mechanisms", {"mine": mine})]
+    assert names == ["cut", "mine"]
     stated = {"data": ["prior"], "mechanisms": ["mine"], "mechanism": {"mine": {"metres": 3.0}}}
     (entrant,) = settings_of(stated).entrants("mechanisms", {"mine": mine})
     assert entrant.parameters == (("metres", 3.0),)
@@ -72,7 +70,7 @@ def test_an_identity_changes_with_parameters_and_code() -> None:
         ({"data": ["prior"], "seed": "x"}, "seed must be a whole number from 0 on"),
         (
             {"data": ["prior"], "mechanism": {"cut": 3}},
-            r"stand in a table such as \[mechanism.NAME",
+            r"a table such as \[mechanism.NAME",
         ),
         (
             {"data": ["prior"], "mechanisms": ["cut"], "mechanism": {"noise": {}}},
