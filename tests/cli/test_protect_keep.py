@@ -144,7 +144,9 @@ def test_fields_beside_places_with_names_alone(source: Path) -> None:
     added = CliRunner().invoke(cli, words)
     assert added.exit_code == 0, added.output
     explained = done(source, "--mechanism", "noise", "--keep", "heart_rate")
-    assert "learns about what one who knows the path does. Epsilon and odds are not said" in explained
+    assert (
+        "learns about what one who knows the path does. Epsilon and odds are not said" in explained
+    )
 
 
 def test_a_field_that_no_fix_states_is_a_note_and_no_failure(source: Path) -> None:

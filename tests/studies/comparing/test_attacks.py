@@ -3,6 +3,7 @@
 What is drawn has a fixed seed; bounds are far from what is found (a factor of two and more).
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -127,13 +128,19 @@ def test_nobody_is_identified_on_a_day_that_is_known() -> None:
     assert linking.heat_map(*first) is None
 
 
+def _weights(shares: FloatArray) -> dict[Hashable, float]:
+    return {cell: share for cell, share in enumerate(shares) if share > 0}
+
+
 def test_the_divergence_is_that_of_topsoe() -> None:
     p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.1, 0.0, 0.4, 0.5])
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.where(p > 0, p * np.log(2 * p / (p + q)), 0) + np.where(
             q > 0, q * np.log(2 * q / (p + q)), 0
         )
-    first, other = ({str(i): x for i, x in enumerate(each) if x > 0} for each in (p, q))
+    first, other = (
+        dict[Hashable, float]((str(i), x) for i, x in enumerate(each) if x > 0) for each in (p, q)
+    )
     assert linking._topsoe(first, other) == pytest.approx(parts.sum())
 
 

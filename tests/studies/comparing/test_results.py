@@ -78,9 +78,8 @@ def test_rates_of_one_number_each_have_the_exact_interval() -> None:
     for hits, count in ((0, 7), (3, 7), (7, 7), (40, 200)):
         exact = binomtest(hits, count).proportion_ci(0.95, "exact")
         assert clopper_pearson(hits, count) == pytest.approx((exact.low, exact.high))
-    row = _row(
-        ("", "", "", "held_68", ""), np.array([1.0, 0, 1, 1]), np.arange(4, dtype=np.int32), 1
-    )
+    people = np.arange(4, dtype=np.int32)
+    row = _row(("", "", "", "held_68", ""), np.array([1.0, 0, 1, 1]), people, 1)
     assert (row.value, row.interval) == (0.75, "Clopper-Pearson")
 
 

@@ -102,6 +102,13 @@ def test_truncation_has_so_many_decimals_and_says_its_error() -> None:
     assert np.mean(off**2) == pytest.approx(released.noise.floor, rel=0.5)
 
 
+def test_suppression_leaves_out_the_time_around_a_secret() -> None:
+    (case,) = drawn(1)
+    released = Sighting.of(case, rivals.suppression(case, random("cut"), seconds=120.0))
+    away = np.min([np.maximum(b - case.seconds, case.seconds - e) for b, e in case.spans], axis=0)
+    assert np.array_equal(released.seconds, case.seconds[away > 120.0])
+
+
 def zone(case: Case, released: Trace) -> FloatArray:
     inside = ~np.isin(case.trace.times, released.times)
     return case.metres[inside]

@@ -1,5 +1,6 @@
 """A rerun, any number of workers and a run that was killed give the same tables."""
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.studies.comparing import compare, running
 from trailveil.studies.comparing.cases import Case, Clues, Sighting
 from trailveil.studies.comparing.settings import settings_of
+from trailveil.studies.comparing.tables import ATTACKS, MECHANISMS, METRICS
 
 SETTINGS = """
 data = ["people"]
@@ -112,6 +114,17 @@ def test_mechanisms_and_attacks_of_ones_own_run_on_workers() -> None:
     assert "".join(both[0].csv()) == "".join(both[1].csv())
     line = both[0].line(mechanism="identity", attack="last", metric="error_m", secret="home #2")
     assert line.value < 30.0
+
+
+def test_all_of_the_tables_can_be_sent_to_workers() -> None:
+    for function in {**MECHANISMS, **ATTACKS, **METRICS}.values():
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_what_cannot_be_sent_to_workers_is_refused_in_words() -> None:
+    stated = {"data": ["prior"], "attacks": ["stays"]}
+    with pytest.raises(InvalidValue, match=r"must stand at the top of a file .* got 'mine'"):
+        compare(stated, attacks={"mine": lambda released, known: None}, workers=2)
 
 
 def refusing(case: Case, random: np.random.Generator) -> object:

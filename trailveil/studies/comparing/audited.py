@@ -128,19 +128,15 @@ def true_places(released: Sighting, known: Clues) -> Places:
     return _informed(released, known, around)
 
 
-def believing(kernel: Kernel) -> Callable[[Sighting, Clues], Places]:
+def _believing(kernel: Kernel, released: Sighting, known: Clues) -> Places:
     """The attack of one who sees stillness and believes in another prior of movement."""
-
-    def attack(released: Sighting, known: Clues) -> Places:
-        who = _stillness(known) & Adversary.believes("another prior", kernel)
-        return _places(_asked(posterior_mean, released, known, _background(released, known, who)))
-
-    return attack
+    who = _stillness(known) & Adversary.believes("another prior", kernel)
+    return _places(_asked(posterior_mean, released, known, _background(released, known, who)))
 
 
 def speed(released: Sighting, known: Clues, *, metres: float = 1.0) -> Places:
     """One who sees stillness and knows how fast the person is. metres: a second."""
-    return believing(at_speed(known.kernel, metres) or known.kernel)(released, known)
+    return _believing(at_speed(known.kernel, metres) or known.kernel, released, known)
 
 
 def misspecified(released: Sighting, known: Clues) -> Places:
@@ -148,28 +144,42 @@ def misspecified(released: Sighting, known: Clues) -> Places:
     from trailveil.gp.kernels import Constant, Matern32, White
     from trailveil.privacy.priors import LEVEL_STD
 
-    return believing(Matern32(427.0, 860.0) + Constant(LEVEL_STD) + White(2.0))(released, known)
+    kernel = Matern32(427.0, 860.0) + Constant(LEVEL_STD) + White(2.0)
+    return _believing(kernel, released, known)
 
 
-def _simply(attack: AuditAttack, words: str) -> Callable[[Sighting, Clues], Places]:
-    """An attack that takes no prior of the noise; edges are of what is nearly exact."""
-
-    def simple(released: Sighting, known: Clues) -> Places:
-        background = _background(released, known)
-        estimates = _asked(attack, released, known, background)
-        if all(estimate is None for estimate in estimates):
-            estimates = _asked(attack, released, known, replace(background, mechanism=None))
-        return _places(estimates)
-
-    simple.__doc__ = words
-    return simple
+def _simply(attack: AuditAttack, released: Sighting, known: Clues) -> Places:
+    """An attack that takes no prior of the noise; edges are of what is nearly exact, if any is."""
+    background = _background(released, known)
+    estimates = _asked(attack, released, known, background)
+    if all(estimate is None for estimate in estimates):
+        estimates = _asked(attack, released, known, replace(background, mechanism=None))
+    return _places(estimates)
 
 
-kalman = _simply(kalman_smoother, "One who takes noise to be independent, and smooths.")
-mean = _simply(average, "The mean of the fixes released while the secret was.")
-circle = _simply(circle_of_stay, "The centre of a circle through the fixes of the stay.")
-edges = _simply(edges_of_hole, "A smooth line between the fixes before and after.")
-holes = _simply(circle_of_holes, "The centre of a circle through all edges of what is left out.")
+def kalman(released: Sighting, known: Clues) -> Places:
+    """One who takes noise to be independent, and smooths."""
+    return _simply(kalman_smoother, released, known)
+
+
+def mean(released: Sighting, known: Clues) -> Places:
+    """The mean of the fixes released while the secret was."""
+    return _simply(average, released, known)
+
+
+def circle(released: Sighting, known: Clues) -> Places:
+    """The centre of a circle through the fixes of the stay."""
+    return _simply(circle_of_stay, released, known)
+
+
+def edges(released: Sighting, known: Clues) -> Places:
+    """A smooth line between the fixes before and after."""
+    return _simply(edges_of_hole, released, known)
+
+
+def holes(released: Sighting, known: Clues) -> Places:
+    """The centre of a circle through all edges of what is left out."""
+    return _simply(circle_of_holes, released, known)
 
 
 def lattice(released: Sighting, known: Clues) -> Places:
@@ -216,11 +226,11 @@ def earlier_ride(released: Sighting, known: Clues) -> Places:
     """One who has an earlier recording of the same way, 10 m off, and follows it."""
     track = known.case.metres[::_THINNED]
     track = track + _JITTER * known.random.standard_normal(track.shape)
-    background = replace(_background(released, known), tracks=(track,))
-    estimates = _asked(known_paths, released, known, background)
-    if all(estimate is None for estimate in estimates):
-        estimates = _asked(known_paths, released, known, replace(background, mechanism=None))
-    return _places(estimates)
+
+    def follow(view: Evidence, background: Background) -> tuple[Estimate | None, ...]:
+        return known_paths(view, replace(background, tracks=(track,)))
+
+    return _simply(follow, released, known)
 
 
 def street_map(released: Sighting, known: Clues) -> Places | None:

@@ -144,6 +144,20 @@ def truncation(case: Case, random: np.random.Generator, *, decimals: int = 3) ->
     return Disclosure(rounded, noise)
 
 
+def suppression(case: Case, random: np.random.Generator, *, seconds: float = 300.0) -> Trace:
+    """No fix during a secret, nor within so many seconds of it: a cut by the clock.
+
+    Source: Hoh, Gruteser, Xiong and Alrabady (2007), Preserving privacy in GPS traces via
+    uncertainty-aware path cloaking, CCS, which chooses the time by how lost an attacker is.
+    """
+    del random
+    if not 0 <= seconds < 1e9:
+        raise InvalidValue(f"seconds must be 0 or more, got {seconds}")
+    spans = np.array(case.spans)
+    away = np.maximum(spans[:, 0] - case.seconds[:, None], case.seconds[:, None] - spans[:, 1])
+    return _rest(case, away.min(axis=1) > seconds, "suppression")
+
+
 def zones(case: Case, random: np.random.Generator, *, radius: float = 200.0) -> Trace:
     """Privacy zones: no fix within so many metres of what is hidden, in a circle around it.
 
@@ -170,7 +184,10 @@ def shifted_zones(case: Case, random: np.random.Generator, *, radius: float = 20
 def _outside(case: Case, middles: FloatArray, radius: float) -> Trace:
     number_between("radius", radius, 0.0, 1e9)
     apart = np.linalg.norm(case.metres[:, None] - middles, axis=2).min(axis=1)
-    released: NDArray[np.bool_] = apart > radius
+    return _rest(case, apart > radius, "zones")
+
+
+def _rest(case: Case, released: NDArray[np.bool_], what: str) -> Trace:
     if released.sum() < 2:
-        raise Refused("zones must leave two fixes, got fewer: state a smaller radius")
+        raise Refused(f"{what} must leave two fixes, got fewer: state less to leave out")
     return case.only(released)

@@ -48,6 +48,7 @@ MECHANISMS: dict[str, Function] = {
     "promesse": rivals.promesse,
     "downsampling": rivals.downsampling,
     "truncation": rivals.truncation,
+    "suppression": rivals.suppression,
     "zones": rivals.zones,
     "shifted-zones": rivals.shifted_zones,
     "identity": rivals.identity,

@@ -1,6 +1,7 @@
 """Where portions are run: in this process, in others of this machine, or on a cluster of Dask."""
 
 import os
+import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any
 
-from trailveil.errors import Unavailable, installing
+from trailveil.errors import InvalidValue, Unavailable, installing
 from trailveil.gp.threads import keep_one_thread
 from trailveil.studies.comparing.running import (
     Comparison,
@@ -43,6 +44,7 @@ def _in_processes(
 ) -> Iterator[tuple[Portion, Done]]:
     if not waiting:
         return
+    _check_portable(comparison)
     kind = get_context("spawn")
     theirs, ours = kind.Pipe(duplex=False)
     pool = ProcessPoolExecutor(count, kind, _begin, (theirs, comparison))
@@ -53,6 +55,18 @@ def _in_processes(
     finally:
         pool.shutdown(cancel_futures=True)
         ours.close()
+
+
+def _check_portable(comparison: Comparison) -> None:
+    """Refuse what other processes cannot be sent."""
+    for entrant in (*comparison.mechanisms, *comparison.attacks, *comparison.metrics):
+        try:
+            pickle.dumps(entrant)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            raise InvalidValue(
+                f"functions of your own must stand at the top of a file to run on several workers, "
+                f"got {entrant.name!r} elsewhere: move it, or state workers=1"
+            ) from None
 
 
 def _begin(connection: Connection, comparison: Comparison) -> None:
@@ -80,6 +94,7 @@ def _on_cluster(
         raise Unavailable(
             f"a cluster must have Dask, got none; say: {installing('batch')}"
         ) from None
+    _check_portable(comparison)
     with distributed.Client(address) as client:
         held = client.scatter(comparison, broadcast=True)
         futures = {
