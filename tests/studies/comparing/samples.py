@@ -29,7 +29,7 @@ def moments(count: int, step: int) -> Iterator[int]:
 
 
 def geolife(folder: Path) -> None:
-    for user in ("000", "001"):
+    for user in ("000", "010"):
         place = folder / "Data" / user / "Trajectory"
         place.mkdir(parents=True)
         lines = HEADER.splitlines()[:6]

@@ -31,7 +31,7 @@ def read(name: str, tmp_path: Path, **options: Any) -> list[Case]:
 @pytest.mark.parametrize(
     ("name", "names", "fixes", "first"),
     [
-        ("geolife", {"000", "001"}, 90, "2008-02-04T01:00:00"),
+        ("geolife", {"000", "010"}, 90, "2008-02-04T01:00:00"),
         ("t_drive", {"1", "2"}, 60, "2008-02-04T01:00:00"),
         ("porto", {"20000580", "20000581"}, 90, "2008-02-04T03:00:00"),
         ("cabspotting", {"abboip", "acdiyy"}, 60, "2008-02-04T01:00:00"),
@@ -67,6 +67,16 @@ def test_cells_of_yjmob_are_five_hundred_metres(tmp_path: Path) -> None:
     case = read("yjmob", tmp_path)[0]
     steps = np.hypot(*np.diff(case.metres, axis=0).T)
     assert steps[steps > 1] == pytest.approx(np.round(steps[steps > 1] / 500) * 500, rel=0.01)
+
+
+def test_a_trip_of_hours_is_read(tmp_path: Path) -> None:
+    """Its line has more characters than a field of CSV usually may have."""
+    file = tmp_path / "train.csv"
+    samples.porto(file)
+    long = "[" + ",".join(f"[-8.6{i % 7:05d}000,41.1{i:05d}00]" for i in range(8000)) + "]"
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(f'"7","C","","","77","1372636858","A","False","{long}"\n')
+    assert "77" in {case.person for case in published.porto(file=str(file))}
 
 
 def test_a_taxi_of_no_way_is_left_out(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ be raises UnreadableInput; a recording with nothing to hide is left out.
 """
 
 import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
-from trailveil.files.source import load, named
+from trailveil.files.source import named
 from trailveil.studies.comparing.cases import Case
 from trailveil.studies.datasets.geolife import users
 from trailveil.traces.cleaning import clean
@@ -31,8 +30,8 @@ MOST_FIXES = 300
 """Fixes of a recording that are used, where nothing else is stated: mechanisms of full matrices."""
 
 _SUFFIXES = {".csv", ".fit", ".geojson", ".gpx", ".kml", ".nmea", ".parquet", ".plt", ".tcx"}
-# Columns of a line of each, and hours by which the time of Beijing and of Tokyo is ahead.
-_BEIJING = 8 * 3600
+# Seconds by which the time of Beijing is ahead; characters of a line of the longest trip.
+_BEIJING, _LONGEST = 8 * 3600, 10**7
 
 Rows: TypeAlias = Sequence[tuple[int, float, float]]
 """Nanoseconds since 1970 UTC, latitude, longitude."""
@@ -45,7 +44,9 @@ def geolife(
 
     def every() -> Iterator[Case]:
         for user in users(folder):
-            usable = (_of_file(path, user.name, path.name, fixes) for path in user.files)
+            usable = (
+                _of_file(path, user.name, f"{user.name}/{path.name}", fixes) for path in user.files
+            )
             yield from islice((case for case in usable if case is not None), per_person)
 
     return islice(every(), traces)
@@ -75,6 +76,7 @@ def porto(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[
     """
 
     def trips() -> Iterator[Case]:
+        csv.field_size_limit(_LONGEST)  # of a trip of hours
         with Path(file).open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
                 line = json.loads(row["POLYLINE"])
@@ -174,7 +176,7 @@ def _of_file(path: Path, person: str, name: str, fixes: int) -> Case | None:
     """The case of a recording in a file; None where it cannot be read, or hides nothing."""
     try:
         trace = clean(read(path), assume_utc=True)[0]
-        return _case(person, f"{person}/{name}" if person not in name else name, trace, fixes)
+        return _case(person, name, trace, fixes)
     except TrailveilError:
         return None
 
@@ -188,15 +190,15 @@ def _files(folder: str, pattern: str) -> list[Path]:
 
 def _lines(path: Path, columns: int, separator: str = ",") -> Iterator[list[str]]:
     """The lines of a table without a head. Raises UnreadableInput for one of other columns."""
-    text = io.StringIO(load(path, 10**11).decode("latin-1"))
-    for number, line in enumerate(csv.reader(text, delimiter=separator), start=1):
-        if line and len(line) != columns:
-            raise UnreadableInput(
-                f"a line must have {columns} columns, got {len(line)} in line {number}: "
-                f"{named(path)}; name the files as they are published"
-            )
-        if line:
-            yield line
+    with path.open(encoding="latin-1", newline="") as stream:
+        for number, line in enumerate(csv.reader(stream, delimiter=separator), start=1):
+            if line and len(line) != columns:
+                raise UnreadableInput(
+                    f"a line must have {columns} columns, got {len(line)} in line {number}: "
+                    f"{named(path)}; name the files as they are published"
+                )
+            if line:
+                yield line
 
 
 def _clock(text: str) -> int:
