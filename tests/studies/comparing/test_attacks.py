@@ -11,8 +11,9 @@ import pytest
 
 from tests.studies.comparing.cases import at_latitude, days, drawn, errors, noisy, seen
 from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism
 from trailveil.studies.comparing import clusters, learned, linking, regimes, rivals
-from trailveil.studies.comparing.cases import Case, Clues, Sighting
+from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting
 from trailveil.studies.comparing.made_up import on_streets
 from trailveil.studies.comparing.tables import ATTACKS
 from trailveil.traces.selection import Stretch
@@ -234,3 +235,34 @@ def test_what_a_mixture_promises_holds() -> None:
         off = np.hypot(*(places - released.case.truths).T)
         held += (off <= 1.5096 * deviations).tolist()
     assert np.mean(held) == pytest.approx(0.68, abs=0.17)
+
+
+def twice_at_one_place() -> Case:
+    """Two visits to one place, each from another side: four edges of one zone."""
+    out = np.linspace(0.0, 1500.0, 151)[:, None]
+    legs = [out[::-1] * [1.0, 0.2], out * [0.3, 1.0], out[::-1] * [0.3, 1.0], out * [-1.0, 0.4]]
+    case = at_latitude(46, np.concatenate(legs) + np.array([50.0, 80.0]))
+    visits = [int(case.trace.times[row]) for row in (150, 452)]
+    return replace(case, secrets=tuple(Stretch("visit", when, when) for when in visits))
+
+
+def test_all_edges_of_a_zone_tell_its_middle() -> None:
+    assert middle(errors([twice_at_one_place()], rivals.zones, ATTACKS["holes"])) < 15.0
+
+
+def low_rank(case: Case, random: np.random.Generator) -> Disclosure:
+    """Noise of 500 m that is smooth in time, with nothing independent."""
+    phases = np.outer(case.seconds / case.seconds[-1], np.arange(1, 4)) * np.pi
+    factor = 500.0 * np.cos(phases)
+    offsets = factor @ random.standard_normal((3, 2))
+    return Disclosure(case.placed_at(case.metres + offsets), Mechanism(case.seconds, factor))
+
+
+def test_what_is_exact_solves_for_noise_of_low_rank() -> None:
+    """Somebody who stands still gives the noise away; with independent noise besides, nobody."""
+    metres = np.zeros((120, 2))
+    metres[80:] = np.cumsum(np.random.default_rng(1).normal(0.0, 20.0, (40, 2)), axis=0)
+    case = replace(at_latitude(46, metres + 1000.0), name="still")
+    found = errors([case], low_rank, ATTACKS["lattice"])
+    assert middle(found) < 20.0
+    assert np.isnan(errors([case], noisy(500.0), ATTACKS["lattice"])).all()
