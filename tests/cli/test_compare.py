@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import trailveil as tv
-from trailveil.studies.comparing import Results
+from trailveil.studies.comparing.results import Results
 from trailveil.studies.comparing.tables import ATTACKS, DATA, MECHANISMS, METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs/commands/compare.md").read_text(encoding="utf-8")

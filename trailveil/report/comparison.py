@@ -78,7 +78,8 @@ def _others(lines: Sequence[SummaryRow], *, of_attacks: bool) -> tuple[list[str]
     columns: dict[str, None] = {}
     for line in lines:
         _, mechanism, attack, metric, secret = line.group
-        if bool(attack) is of_attacks and metric not in (ERROR, "circle_68_m", "failed"):
+        nothing = metric == "failed" and line.value == 0
+        if bool(attack) is of_attacks and metric not in (ERROR, "circle_68_m") and not nothing:
             column = " ".join(filter(None, (attack, metric.replace("_", " "), secret)))
             columns[column] = None
             rows.setdefault(mechanism, {})[column] = line

@@ -156,6 +156,14 @@ def test_refusals_and_failures_are_counted() -> None:
     assert results.line(metric="error_m", secret="stay").values == 2
 
 
+def test_a_wrong_parameter_is_no_refusal() -> None:
+    stated: dict[str, Any] = {"data": ["prior"], "attacks": ["stays"]}
+    stated |= {"mechanisms": ["planar-laplace"]}
+    stated |= {"data-of": {"prior": {"traces": 1}}, "mechanism": {"planar-laplace": {"epsilon": 0}}}
+    with pytest.raises(InvalidValue, match="epsilon must be"):
+        compare(stated)
+
+
 def test_an_attack_must_say_a_place_for_each_secret() -> None:
     with pytest.raises(InvalidValue, match=r"wrong must return places of shape \(2, 2\), got \(3,"):
         compare(

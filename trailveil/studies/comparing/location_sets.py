@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-from trailveil.errors import InvalidValue, number_between
+from trailveil.errors import Refused, number_between
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.studies.comparing.cases import Case, Disclosure
@@ -176,7 +176,7 @@ class _Grid:
         corner = (np.floor(low / cell) - _MARGIN) * cell
         east, north = (np.ceil((high - corner) / cell) + _MARGIN).astype(int).tolist()
         if east * north > _MOST_CELLS:
-            raise InvalidValue(
+            raise Refused(
                 f"a grid must have at most {_MOST_CELLS:,} cells, got {east * north:,}: state a "
                 "larger cell"
             )

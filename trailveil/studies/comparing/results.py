@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
 from scipy.stats import beta
 
 from trailveil.errors import Unavailable, installing
@@ -26,7 +27,7 @@ RATES = ("identified", "held_68", "refused", "failed")
 """Metrics that are 0 or 1, of which the mean is shown."""
 
 ERROR = "error_m"
-_RESAMPLES, _INTERVAL = 1000, 0.95
+_RESAMPLES, _BLOCKS, _INTERVAL = 1000, 20, 0.95
 
 Integers = NDArray[np.int32]
 
@@ -237,6 +238,27 @@ def clopper_pearson(hits: int, count: int) -> tuple[float, float]:
     return low, high
 
 
+def _maps(of_people: Sequence[tuple[str, Any]]) -> tuple[csr_array, csr_array]:
+    """Seconds of each person in each cell (people, cells), before and after."""
+    columns: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    entries: tuple[list[tuple[int, int, float]], ...] = ([], [])
+    for person, pair in of_people:
+        row = numbers.setdefault(person, len(numbers))
+        for side, cells in zip(entries, pair, strict=True):
+            for cell, seconds in cells.items():
+                side.append((row, columns.setdefault(cell, len(columns)), seconds))
+    maps = [np.array(side, dtype=np.float64).reshape(-1, 3) for side in entries]
+    before, after = (
+        coo_array(
+            (each[:, 2], (each[:, 0].astype(np.intp), each[:, 1].astype(np.intp))),
+            shape=(len(numbers), len(columns)),
+        ).tocsr()
+        for each in maps
+    )
+    return before, after
+
+
 def _heat_maps(
     comparison: Comparison, outcomes: Sequence[tuple[Portion, Done]]
 ) -> Iterator[SummaryRow]:
@@ -246,23 +268,20 @@ def _heat_maps(
         key = (portion.data, comparison.mechanisms[portion.mechanism].name)
         spent.setdefault(key, []).extend(done["cells"].items())
     for (data, mechanism), of_people in spent.items():
-        columns: dict[str, int] = {}
-        numbers: dict[str, int] = {}
-        entries: list[tuple[int, int, int, float]] = []
-        for person, pair in of_people:
-            row = numbers.setdefault(person, len(numbers))
-            for side, cells in enumerate(pair):
-                for cell, seconds in cells.items():
-                    entries.append((side, row, columns.setdefault(cell, len(columns)), seconds))
-        maps = np.zeros((2, len(numbers), len(columns)))
-        for side, row, column, seconds in entries:
-            maps[side, row, column] += seconds
+        before, after = _maps(of_people)
         group = (data, mechanism, "", "heat_map", "")
-        value = float(heat_map(maps[0].sum(axis=0), maps[1].sum(axis=0))) if columns else np.nan
-        count = len(numbers)
+        count = before.shape[0]
+
+        def divergence(
+            weights: FloatArray, before: csr_array = before, after: csr_array = after
+        ) -> FloatArray:
+            return heat_map(weights @ before, weights @ after)
+
+        value = float(divergence(np.ones((1, count)))[0]) if before.shape[1] else np.nan
         low = high = np.nan
-        if count > 1 and columns:
-            weights = _weights(count, comparison.seed)
-            low, high = _interval(heat_map(weights @ maps[0], weights @ maps[1]))
+        if count > 1 and before.shape[1]:
+            # Not all at once: a data set may have many cells.
+            blocks = np.split(_weights(count, comparison.seed), _BLOCKS)
+            low, high = _interval(np.concatenate([divergence(block) for block in blocks]))
         kind = "bootstrap of people" if count > 1 else "none"
         yield SummaryRow(group, "whole", value, low, high, kind, count, count)

@@ -15,7 +15,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
+from trailveil.errors import (
+    InvalidValue,
+    NumericalError,
+    Refused,
+    TrailveilError,
+    UnreadableInput,
+)
 from trailveil.files.output import write_atomically
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.studies.comparing.cases import Case, Clues, Sighting, generator
@@ -25,7 +31,7 @@ from trailveil.studies.experiments.folder import code_digest
 
 # Recordings of a portion, at least, where there are so many; recordings that a model is trained on;
 # releases that a process remembers.
-_PORTION, _TRAINING, _REMEMBERED = 12, 80, 512
+_PORTION, _TRAINING, _REMEMBERED = 12, 80, 200
 
 Row = tuple[str, str, str, str, str, float]
 """Person, trace, attack, metric, secret, value."""
@@ -46,7 +52,8 @@ class Comparison:
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what is remembered."""
-        return self.__dict__ | {"_releases": {}, "_memory": {}}
+        names = ("seed", "draws", "cases", "mechanisms", "attacks", "metrics")
+        return {name: getattr(self, name) for name in names} | {"_releases": {}, "_memory": {}}
 
     @cached_property
     def people(self) -> Mapping[str, Mapping[str, tuple[Case, ...]]]:
@@ -76,6 +83,15 @@ class Comparison:
             for data, of_data in self.people.items()
         }
 
+    @cached_property
+    def _order(self) -> Mapping[tuple[str, str], int]:
+        """The number of each person in a data set."""
+        return {
+            (data, person): rank
+            for data, of_data in self.people.items()
+            for rank, person in enumerate(of_data)
+        }
+
     def release(self, case: Case, mechanism: Entrant, *draw: int) -> Sighting | None:
         """What a mechanism releases of a case; None where it refuses."""
         key = (case.data, case.name, mechanism.name, draw)
@@ -84,19 +100,15 @@ class Comparison:
                 self._releases.pop(next(iter(self._releases)))
             random = generator("release", self.seed, *key)
             try:
-                released: Any = mechanism(case, random)
-            except TrailveilError:
-                released = None
-            if released is not None:
-                released = Sighting.of(case, released)
-            self._releases[key] = released
+                self._releases[key] = Sighting.of(case, mechanism(case, random))
+            except (Refused, NumericalError):
+                self._releases[key] = None
         return self._releases[key]
 
     def clues(self, case: Case, mechanism: Entrant, attack: Entrant, draw: int) -> Clues:
         """What attackers know besides the release of a case."""
         people = self.people[case.data]
-        order = {person: rank for rank, person in enumerate(people)}
-        fold = order[case.person] % 2
+        fold = self._order[case.data, case.person] % 2
 
         def repeat(number: int) -> Sighting:
             again = self.release(case, mechanism, draw, number)
@@ -111,9 +123,9 @@ class Comparison:
         def training() -> Sequence[tuple[Sighting, Case]]:
             usable = [
                 each
-                for person, rank in order.items()
-                if rank % 2 != fold
-                for each in people[person]
+                for person, cases in people.items()
+                if self._order[case.data, person] % 2 != fold
+                for each in cases
             ]
             stride = max(1, len(usable) // _TRAINING)
             pairs = [(self.release(each, mechanism, draw), each) for each in usable[::stride]]
