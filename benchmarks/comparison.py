@@ -1,10 +1,11 @@
 """The tables and the picture of docs/comparison.md, from results that are kept beside this file.
 
-    trailveil compare benchmarks/comparison.toml -o FOLDER     # 20 minutes of processor time
-    python -m benchmarks.comparison FOLDER                     # takes the results over
-    python -m benchmarks.comparison                            # writes the page anew
+    trailveil compare benchmarks/comparison.toml -o all         # 5 minutes of processor time
+    trailveil compare benchmarks/comparison-map.toml -o map     # 5 more
+    python -m benchmarks.comparison all map                     # takes the results over
+    python -m benchmarks.comparison                             # writes the page anew
 
-What is kept are the lines of FOLDER/summary.csv that the page shows, to three digits.
+What is kept are the lines of summary.csv in each folder that the page shows, to three digits.
 """
 
 import csv
@@ -130,11 +131,12 @@ def with_table(page: str, summary: Sequence[Line]) -> str:
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True))
-def main(folder: Path | None) -> None:
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path, exists=True))
+def main(folders: Sequence[Path]) -> None:
     """Write the table and the picture of the page."""
-    if folder is not None:
-        KEPT.write_text(kept(lines(folder / "summary.csv")), encoding="utf-8")
+    if folders:
+        summary = [line for folder in folders for line in lines(folder / "summary.csv")]
+        KEPT.write_text(kept(summary), encoding="utf-8")
     summary = lines(KEPT)
     PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), summary), encoding="utf-8")
     PICTURE.write_bytes(picture(summary))

@@ -90,7 +90,7 @@ def test_rides_that_end_at_the_edge_of_a_zone_tell_its_middle() -> None:
     together = errors(cases, rivals.zones, clusters.zone_circle)
     assert np.isnan(alone).all()
     assert middle(together) < 15.0
-    # A middle of its own each day leaves more, as its authors say.
+    # A middle that is not the place leaves more, as its authors say.
     shifted = errors(cases, rivals.shifted_zones, clusters.zone_circle)
     assert middle(shifted) > 3 * middle(together)
 

@@ -1,5 +1,7 @@
 """Each mechanism has the property that its paper states. Chances of false alarms: 1e-4 each."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pyproj import Geod
@@ -125,13 +127,20 @@ def test_a_shifted_zone_holds_the_place_and_is_centred_evenly() -> None:
     case = at_latitude(46, np.column_stack([np.linspace(-500, 500, 2001), np.zeros(2001)]))
     middles = []
     for i in range(400):
-        released = rivals.shifted_zones(case, random(f"shift {i}"), radius=100.0)
+        of_person = replace(case, person=f"person {i}")
+        released = rivals.shifted_zones(of_person, random("shift"), radius=100.0)
         withheld = zone(case, released)
         assert np.any(np.all(withheld == case.truths[0], axis=1))
         middles.append(withheld[:, 0].mean())
     # East of a point of an even disk: density 2 sqrt(1 - x^2) / pi, of deviation r / 2.
     assert np.std(middles) == pytest.approx(50.0, rel=0.15)
     assert np.mean(middles) == pytest.approx(0.0, abs=10.0)
+
+
+def test_a_shifted_zone_is_the_same_on_all_days() -> None:
+    case = walk()
+    days = [rivals.shifted_zones(case, random(f"day {i}"), radius=150.0) for i in range(2)]
+    assert np.array_equal(days[0].times, days[1].times)
 
 
 def test_zones_that_leave_nothing_are_refused() -> None:

@@ -41,6 +41,10 @@ def generator(*names: object) -> np.random.Generator:
 class Case:
     """A recording, whose it is, and what is to be hidden in it.
 
+    Its fixes are `metres` (n, 2) at `seconds` (n,); `spans` says when each secret is, `truths`
+    where.
+    `placed_at`, `timed_at` and `only` make traces of other places, other times or fewer fixes.
+
     data: the data set. person: whose it is. name: of the recording, once in its data set. secrets:
     the parts to hide, in order of time. streets: a map in metres of the frame, where there is one.
     """
@@ -151,7 +155,8 @@ Mechanisms = Mapping[str, Callable[..., Trace | Disclosure]]
 class Sighting:
     """What an attacker gets: a released trace in the frame and the seconds of its case.
 
-    metres: the places (m, 2) in metres of the frame of the case.
+    metres: the places (m, 2) in metres of the frame of the case, at `seconds` (m,). noise: how it
+    varies, as everybody may know. What else is in `case` is the truth: no attack may look.
     """
 
     case: Case

@@ -112,9 +112,9 @@ class Results:
         )
 
     def line(self, **group: str) -> SummaryRow:
-        """The line of a group, by the names of `GROUPS`; KeyError where there is none or several.
+        """The row of a group, by those names of `GROUPS` that single it out.
 
-        What is not stated is empty, but for the data set and the secret where there is but one.
+        KeyError where there is none, or several.
         """
         matching = [
             line

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, Refused, number_between
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.studies.comparing.cases import Case, Disclosure
+from trailveil.studies.comparing.cases import Case, Disclosure, generator
 from trailveil.traces.grid import METRES_A_DEGREE
 from trailveil.traces.trace import Trace
 
@@ -169,16 +169,17 @@ def zones(case: Case, random: np.random.Generator, *, radius: float = 200.0) -> 
 
 
 def shifted_zones(case: Case, random: np.random.Generator, *, radius: float = 200.0) -> Trace:
-    """Privacy zones whose middle is drawn anew, evenly among those that hold the place.
+    """Privacy zones whose middle is not the place: it is drawn evenly among those that hold it.
 
-    radius: metres; the place is at any distance below it from the middle. Of one person it stays
-    the same for a place. Source: Hassan and others (2018), as `zones`, section 7.
+    The way from a place to its middle is a person's, and the same on all days: of one drawn anew
+    each time, an attacker would find the mean. Source: Hassan and others (2018), as `zones`,
+    section 7.
     """
-    shift = radius * np.sqrt(random.random((len(case.truths), 1)))
-    angle = random.uniform(0.0, 2 * np.pi, len(case.truths))
-    return _outside(
-        case, case.truths + shift * np.stack([np.cos(angle), np.sin(angle)], axis=1), radius
-    )
+    del random
+    person = generator("shifted zone", case.data, case.person)
+    shift, angle = radius * math.sqrt(person.random()), person.uniform(0.0, 2 * math.pi)
+    middles = case.truths + shift * np.array([math.cos(angle), math.sin(angle)])
+    return _outside(case, middles, radius)
 
 
 def _outside(case: Case, middles: FloatArray, radius: float) -> Trace:
