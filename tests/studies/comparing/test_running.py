@@ -1,6 +1,8 @@
 """A rerun, any number of workers and a run that was killed give the same tables."""
 
+import os
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ from click.testing import CliRunner
 from tests.batch.test_cluster import cluster
 from tests.studies.comparing.cases import drawn
 from trailveil.cli import cli
-from trailveil.errors import InvalidValue, NumericalError, Refused
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.studies.comparing import compare, running
 from trailveil.studies.comparing.cases import Case, Clues, Sighting
 from trailveil.studies.comparing.settings import settings_of
@@ -125,6 +127,20 @@ def test_what_cannot_be_sent_to_workers_is_refused_in_words() -> None:
     stated = {"data": ["prior"], "attacks": ["stays"]}
     with pytest.raises(InvalidValue, match=r"must stand at the top of a file .* got 'mine'"):
         compare(stated, attacks={"mine": lambda released, known: None}, workers=2)
+
+
+def deadly(released: Sighting, known: Clues) -> object:
+    del released, known
+    os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_ends_the_run_with_one_line() -> None:
+    stated: dict[str, Any] = {"data": ["prior"], "mechanisms": ["identity"], "attacks": ["stays"]}
+    stated["data-of"] = {"prior": {"traces": 2}}
+    with pytest.raises(Unavailable, match="got one that died"):
+        compare(stated, attacks={"deadly": deadly}, workers=2)
 
 
 def refusing(case: Case, random: np.random.Generator) -> object:

@@ -4,6 +4,7 @@ import os
 import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -52,6 +53,11 @@ def _in_processes(
         futures = {pool.submit(_run, portion): portion for portion in waiting}
         for future in as_completed(futures):
             yield futures[future], future.result()
+    except BrokenProcessPool:
+        raise Unavailable(
+            "workers must live as long as a portion takes, got one that died: give them more "
+            "memory (fewer workers), and start again; what is done is kept"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
         ours.close()
