@@ -22,6 +22,7 @@ from trailveil.studies.comparing.cases import Case
 from trailveil.studies.datasets.geolife import users
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats import read
+from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.selection import Stretch
 from trailveil.traces.stops import settled, stays
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
@@ -29,7 +30,7 @@ from trailveil.traces.trace import NANOSECONDS, Recording, Trace
 MOST_FIXES = 300
 """Fixes of a recording that are used, where nothing else is stated: mechanisms of full matrices."""
 
-_SUFFIXES = {".csv", ".fit", ".geojson", ".gpx", ".kml", ".nmea", ".parquet", ".plt", ".tcx"}
+_SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 # Seconds by which the time of Beijing is ahead; characters of a line of the longest trip.
 _BEIJING, _LONGEST = 8 * 3600, 10**7
 
