@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pyproj import Geod
+from scipy.spatial.distance import cdist
 from scipy.stats import expon, gamma, kstest, laplace
 
 from tests.studies.comparing.cases import at_latitude, drawn, random, walk
@@ -65,21 +66,31 @@ def test_correlated_laplace_says_its_own_covariance() -> None:
 def test_speed_smoothing_has_equal_distances_and_equal_durations() -> None:
     (case,) = drawn(1)
     released = rivals.promesse(case, random("promesse"), metres=150.0)
-    away = np.hypot(*np.diff(Sighting.of(case, released).metres, axis=0).T)
+    points = Sighting.of(case, released).metres
+    away = np.hypot(*np.diff(points, axis=0).T)
     assert away == pytest.approx(150.0, abs=0.2)  # microdegrees
     assert np.ptp(np.diff(released.times)) <= 2
-    assert released.times[0] == case.trace.times[0]
-    assert released.times[-1] == case.trace.times[-1]
-    # Every point is on the way.
-    ways = np.array([_to_path(point, case.metres) for point in Sighting.of(case, released).metres])
-    assert ways.max() < 0.2
+    # The first point is left out, and the last, so that no release begins or ends at home.
+    assert np.hypot(*(points[0] - case.metres[0])) == pytest.approx(150.0, abs=0.2)
+    assert np.hypot(*(points[-1] - case.metres[-1])) > 149.0
+    # All of it is near the way, and so is all of the way near it.
+    apart = cdist(points, case.metres)
+    assert apart.min(axis=1).max() < 150.0
+    assert np.median(apart.min(axis=0)) < 150.0
 
 
-def _to_path(point: FloatArray, path: FloatArray) -> float:
-    begin, way = path[:-1], np.diff(path, axis=0)
-    squares = np.maximum(np.sum(way**2, axis=1), 1e-12)
-    share = np.clip(np.sum((point - begin) * way, axis=1) / squares, 0.0, 1.0)
-    return float(np.hypot(*(begin + share[:, None] * way - point).T).min())
+def test_speed_smoothing_is_that_of_a_straight_way() -> None:
+    """By hand: 1 km in 100 steps of 10 m, with a stay in the middle that no time shows."""
+    east = np.concatenate(
+        [np.arange(0.0, 500.0, 10.0), np.full(50, 500.0), np.arange(500, 1011, 10)]
+    )
+    case = at_latitude(46, np.column_stack([east, np.zeros(east.size)]))
+    released = rivals.promesse(case, random("straight"), metres=100.0)
+    points = Sighting.of(case, released).metres[:, 0]
+    assert points == pytest.approx(np.arange(100.0, 1000.0, 100.0), abs=0.2)
+    seconds = (released.times - case.trace.times[0]) / 1e9
+    # A fix is 10 s and 10 m, and rounding decides which is the first beyond.
+    assert seconds == pytest.approx(np.linspace(100.0, 1400.0, 9), abs=11.0)
 
 
 def test_speed_smoothing_refuses_who_stays() -> None:

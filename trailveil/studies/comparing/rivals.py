@@ -83,38 +83,33 @@ def _autoregressive(
 def promesse(case: Case, random: np.random.Generator, *, metres: float = 100.0) -> Trace:
     """Speed smoothing: equal distances in equal times, so that no stop shows.
 
-    metres: between two released points, in a straight line; less of the way at either end, which
-    is left out. Times are spread evenly from the first to the last fix. Source: Primault, Ben
-    Mokhtar, Lauradoux and Brunie (2015), Time distortion anonymization, TrustCom, section IV.
-    Raises Refused for a recording that goes nowhere.
+    metres: between two released points, in a straight line. The first and the last of these points
+    are left out, and times are spread evenly over what is left, as in the authors' code (Accio).
+    Source: Primault, Ben Mokhtar, Lauradoux and Brunie (2015), Time distortion anonymization,
+    TrustCom, section IV. Raises Refused for a recording that goes nowhere.
     """
     del random
-    points = _equally_apart(case.metres, number_between("metres", metres, 0.0, 1e6))[1:]
-    if len(points) < 2:
+    times, points = _equally_apart(case, number_between("metres", metres, 0.0, 1e6))
+    if len(points) < 4:
         raise Refused(
             f"speed smoothing must have a way of three times {metres:g} m, got a shorter one: "
             "state fewer metres"
         )
-    return case.timed_at(np.linspace(0.0, case.seconds[-1], len(points)), points)
+    even = np.linspace(times[1], times[-2], len(points) - 2)
+    return case.timed_at(even, points[1:-1])
 
 
-def _equally_apart(path: FloatArray, metres: float) -> FloatArray:
-    """Points (k, 2) along a path (n, 2), each so far from the one before in a straight line."""
-    points, start, end = [path[0]], path[0], path[1]
-    following = 1
-    while True:
-        along, back = end - start, start - points[-1]
-        # |back + s along| = metres, the later root.
-        a, b, c = along @ along, 2 * (along @ back), back @ back - metres**2
-        if a > 0 and back @ back + b + a >= metres**2:
-            share = (-b + math.sqrt(max(0.0, b * b - 4 * a * c))) / (2 * a)
-            start = start + min(share, 1.0) * along
-            points.append(start)
-            continue
-        following += 1
-        if following == len(path):
-            return np.array(points)
-        start, end = end, path[following]
+def _equally_apart(case: Case, metres: float) -> tuple[FloatArray, FloatArray]:
+    """Times (k,) and points (k, 2), each so far from the one before, towards a fix further away.
+
+    A point has the time of that fix.
+    """
+    times, points = [float(case.seconds[0])], [case.metres[0]]
+    for moment, fix in zip(case.seconds[1:].tolist(), case.metres[1:], strict=True):
+        while (apart := math.hypot(*(fix - points[-1]))) >= metres:
+            points.append(points[-1] + metres / apart * (fix - points[-1]))
+            times.append(moment)
+    return np.array(times), np.array(points)
 
 
 def downsampling(case: Case, random: np.random.Generator, *, seconds: float = 300.0) -> Trace:
