@@ -20,10 +20,12 @@ from matplotlib import rc_context
 
 from trailveil.plots.drawing import STYLE
 from trailveil.plots.standings import Standing, standings
+from trailveil.studies.comparing.settings import read_settings
 
 HERE = Path(__file__).parent
 KEPT, PAGE = HERE / "comparison.csv", HERE.parent / "docs" / "comparison.md"
 PICTURE = PAGE.parent / "images" / "comparison.svg"
+MECHANISMS = read_settings(KEPT.with_suffix(".toml")).mechanisms
 HEAD = ("data", "mechanism", "attack", "metric", "secret", "value", "low", "high")
 SHOWN = ("error_m", "identified", "moved", "withheld", "frechet", "stops", "heat_map")
 
@@ -88,7 +90,7 @@ def table(summary: Sequence[Line]) -> Iterator[str]:
     """The table of the page. Bold: the least that any attack leaves of a place."""
     yield f"||{'|'.join(name for name, *_ in COLUMNS)}|"
     yield f"|{'---|' * (len(COLUMNS) + 1)}"
-    for mechanism in dict.fromkeys(line["mechanism"] for line in summary):
+    for mechanism in MECHANISMS:
         cells = [nearest(summary, mechanism, column) for column in COLUMNS]
         errors = [float(c["value"]) for c in cells if c is not None and c["metric"] == "error_m"]
         least = min(errors, default=math.inf)
@@ -110,7 +112,7 @@ def cell(line: Line | None, least: float) -> str:
 def picture(summary: Sequence[Line]) -> bytes:
     """A row for each mechanism: attacks on all three sets, with the interval of the nearest."""
     rows = []
-    for mechanism in dict.fromkeys(line["mechanism"] for line in summary):
+    for mechanism in MECHANISMS:
         cells = [(c[0], nearest(summary, mechanism, c)) for c in COLUMNS if c[2] == "error_m"]
         numbers = {
             name: tuple(float(line[key] or "nan") for key in ("value", "low", "high"))
@@ -119,7 +121,7 @@ def picture(summary: Sequence[Line]) -> bytes:
         }
         rows.append(Standing(mechanism, numbers))  # type: ignore[arg-type]  # of three
     out = io.BytesIO()
-    with rc_context(STYLE):
+    with rc_context({**STYLE, "svg.fonttype": "none"}):
         standings(rows).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue()
 
