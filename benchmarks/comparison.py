@@ -2,7 +2,8 @@
 
     trailveil compare benchmarks/comparison.toml -o all         # 5 minutes of processor time
     trailveil compare benchmarks/comparison-map.toml -o map     # 5 more
-    python -m benchmarks.comparison all map                     # takes the results over
+    trailveil compare benchmarks/comparison-walkers.toml -o walkers
+    python -m benchmarks.comparison all map walkers             # takes the results over
     python -m benchmarks.comparison                             # writes the page anew
 
 What is kept are the lines of summary.csv in each folder that the page shows, to three digits.
@@ -38,7 +39,7 @@ COLUMNS = (
     ("place", "prior", "error_m", ("place",)),
     ("path", "prior", "error_m", ("path",)),
     ("6 places", "prior", "error_m", ("true-places",)),
-    ("speed", "prior", "error_m", ("walks", "drives")),
+    ("walkers", "walkers", "error_m", ("speed",)),
     ("regimes", "prior", "error_m", ("regimes",)),
     ("learned", "prior", "error_m", ("learned",)),
     ("simple", "prior", "error_m", ("kalman", "average", "circle", "edges", "stays")),

@@ -129,6 +129,16 @@ def test_made_up_people_have_a_home_and_a_place() -> None:
     assert np.abs(first.metres - second.metres).max() > 100.0
 
 
+def test_recordings_of_the_prior_have_its_speed() -> None:
+    for speed in (1.0, 3.0):
+        steps = [
+            np.diff(case.metres[:40], axis=0) / 30.0 for case in from_prior(traces=40, speed=speed)
+        ]
+        # The variance of a mean over half of a time constant is 0.85. 1,600 steps, of which few
+        # are independent.
+        assert np.std(steps) == pytest.approx(0.92 * speed, rel=0.1)
+
+
 def test_made_up_data_are_the_same_again() -> None:
     for make in (from_prior, people, on_streets):
         first, again = (next(iter(make())).trace.positions for _ in range(2))

@@ -8,6 +8,7 @@ import numpy as np
 from trailveil.checks.attacks.worlds import recordings
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import Adversary
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
@@ -28,15 +29,19 @@ _APART, _AWAY = 5000.0, 2500.0
 _RIDE = 40.0  # minutes
 
 
-def from_prior(*, traces: int = 100, step: float = 30.0, seed: int = 1) -> Iterator[Case]:
+def from_prior(
+    *, traces: int = 100, step: float = 30.0, speed: float = 3.0, seed: int = 1
+) -> Iterator[Case]:
     """Recordings drawn from the default prior, each of another person: a stay, and home at the end.
 
-    What is promised of the prior holds here as it says. step: seconds between fixes.
+    What is promised of the prior holds here as it says. step: seconds between fixes. speed: metres
+    a second; that of the default prior is 3.
     """
     edges = 60.0 * np.cumsum(_MINUTES)
     times = np.arange(0.0, edges[-1] + step / 2, _positive("step", step))
     windows = [(float(edges[0]), float(edges[1])), (float(edges[2]), float(times[-1]))]
-    judge = Adversary.sees_stillness(windows).prior(Prior(DEFAULT_KERNEL, times))
+    kernel = at_speed(DEFAULT_KERNEL, _positive("speed", speed)) or DEFAULT_KERNEL
+    judge = Adversary.sees_stillness(windows).prior(Prior(kernel, times))
     for number in range(int(_positive("traces", traces))):
         random = generator("from prior", seed, number)
         world = recordings(judge, Secret.at(windows[0][0]), 1, random)
