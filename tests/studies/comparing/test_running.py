@@ -24,7 +24,7 @@ from trailveil.studies.comparing.tables import ATTACKS, MECHANISMS, METRICS
 SETTINGS = """
 data = ["people"]
 mechanisms = ["cut", "planar-laplace"]
-attacks = ["posterior", "repeated", "learned", "heat-map", "zone-circle"]
+attacks = ["place", "repeated", "learned", "heat-map", "zone-circle", "known-paths"]
 metrics = ["moved"]
 [data-of.people]
 people = 8
