@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +200,7 @@ def _row(group: tuple[str, ...], values: FloatArray, people: Integers, seed: int
     return SummaryRow(group, statistic, value, low, high, "bootstrap of people", values.size, count)
 
 
+@lru_cache(maxsize=4)
 def _weights(people: int, seed: int) -> FloatArray:
     """How often each person is drawn (resamples, people)."""
     random = generator("bootstrap", seed, people)
@@ -226,7 +228,9 @@ def _statistics(
         return np.asarray((weights @ sums) / (weights @ np.bincount(people)))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[:, people[order]], axis=1)
-    rows = np.sum(reached < share * reached[:, -1:] - 1e-9, axis=1)
+    # Whole numbers, so that a share that is met exactly is not missed by rounding.
+    least = np.ceil(share * reached[:, -1] - 1e-9)
+    rows = [int(np.searchsorted(row, some)) for row, some in zip(reached, least, strict=True)]
     return np.asarray(values[order][rows])
 
 
