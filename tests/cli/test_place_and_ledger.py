@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.commands import done, refused
+from tests.cli.commands import done, refused, run
 from tests.rides import PATIENCE, command, environment, ride, written
 from tests.rides import run as real
 from trailveil.ledger import user_ledger
@@ -235,3 +235,26 @@ def test_a_place_that_is_used_up_is_said_first_however_often_its_file_is_written
         whole = " ".join(done("protect", f"{number}.gpx", "--overwrite", "--explain").split())
         assert re.search(r"home, after 2 visits, .* epsilon [12]\.?\d* of 1; 0 visits left", whole)
         assert "! home: 2 visits may tell epsilon" in whole
+
+
+def test_releases_that_came_before_a_name_are_warned_of_and_never_forgotten() -> None:
+    done("protect", "0.gpx")
+    add = ("place", "add", "home", "--near", AT, *QUICK)
+    assert "1 release came before this name. Visits of home in them do not count" in (
+        run(*add, status=0).stderr
+    )
+    # What counts for a name goes on counting.
+    assert run(*add, "--change", status=0).stderr == ""
+    done("protect", "1.gpx")
+    totals = [entry["total"] for entry in json.loads(done("ledger", "show", "--json"))["releases"]]
+    (home,) = json.loads(done("ledger", "show", "--json"))["places"]
+    assert totals[0] > home["total"]
+    # Both ends of the first ride may be at home, and the end of the second.
+    assert totals[1] == home["at_most"] > totals[0] + home["total"]
+    assert re.search(
+        r"3 visits left; epsilon 2\.\d+ if the parts without a name", done("ledger", "show")
+    )
+
+
+def test_the_first_name_of_all_is_not_warned_of() -> None:
+    assert run("place", "add", "home", "--near", AT, *QUICK, status=0).stderr == ""

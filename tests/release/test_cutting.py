@@ -15,7 +15,7 @@ from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
 from trailveil.ledger.commit import seed_of, whole_of
 from trailveil.privacy.adversaries import DEFAULT, Named
-from trailveil.release.cutting import AROUND, EDGES, left_out, with_fields_left_out
+from trailveil.release.cutting import AROUND, EDGES, MOVEMENT, left_out, with_fields_left_out
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import Plan, identity
@@ -195,3 +195,21 @@ def test_metres_hold_for_readers_of_the_path_and_epsilon_does_not() -> None:
     gained = (after - before) / plan.request.bound
     assert 1.1 < gained < 1.25
     assert gained <= 1 / (said.posterior**2 * plan.request.bound) < 1.4
+
+
+@pytest.mark.parametrize("name", sorted(MOVEMENT))
+@pytest.mark.parametrize("method", [Method.CUT, Method.BOTH])
+def test_what_tells_how_one_moves_is_left_out_from_the_edge_of_the_cut_on(
+    name: str, method: Method
+) -> None:
+    """A cut of 15 minutes and more: within 10 of the part, nothing is released anyway."""
+    stated = replace(BARE, fields=((name, np.full(180, 1.5)),))
+    request = Request((at(90),), withhold=900.0, method=method, floor=10.0, middle=10.0)
+    trace, _ = draw(protect(stated, request), SEED)
+    gap = np.abs(trace.times - stated.times[90]) / NANOSECONDS
+    values = dict(trace.fields)[name]
+    cut = gap.min() - 20.0  # a fix comes every 20 s
+    assert cut >= 900.0 - 20.0
+    assert np.isnan(values[gap <= cut + AROUND]).all()
+    assert np.isfinite(values[gap >= cut + 20.0 + AROUND + EDGES]).all()
+    assert np.isfinite(values).any()

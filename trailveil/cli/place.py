@@ -95,8 +95,11 @@ def add(**options: Any) -> None:
     added(load_places(ledger), stated, change=options["change"])  # or refused, before the work
     with waiting("designing the noise that all visits share"):
         added_place = designed(stated, DesignCache.of(ledger.folder, ledger.key))
-    with ledger.open():  # two of these at once do not lose each other's place
-        save_places(ledger, added(load_places(ledger), added_place, change=options["change"]))
+    with ledger.open() as book:  # two of these at once do not lose each other's place
+        before = load_places(ledger)
+        save_places(ledger, added(before, added_place, change=options["change"]))
+        anew = any(known.name == stated.name and not known.gone for known in before)
+        uncounted = 0 if anew else sum(not row.series for row in book.standing())
     click.echo(
         f"Added {added_place.name}. Each visit of it is cut, so that "
         f"{count_of(added_place.ways, 'visit')} together tell at most epsilon "
@@ -116,6 +119,8 @@ def add(**options: Any) -> None:
         f"{CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A street map can undo "
         "noise."
     )
+    if uncounted:
+        click.echo(_not_counted(added_place.name, uncounted), err=True)
 
 
 @place.command("list", epilog="Example: trailveil place list --json")
@@ -170,6 +175,15 @@ def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
     others = [place for place in places if place.name != name]
     gone = [replace(place, gone=True) for place in places if place.name == name]
     save_places(ledger, others if forget else [*others, *gone])
+
+
+def _not_counted(name: str, count: int) -> str:
+    """A warning that so many releases came before a place had its name."""
+    return (
+        f"{count_of(count, 'release')} came before this name. Visits of {name} in them do not "
+        "count for it: fewer visits are left than will be said. From its next visit on, `trailveil "
+        "ledger show` says what all tell if the hidden parts of those releases are there."
+    )
 
 
 def cut_minutes(place: Place, ways: int) -> dict[str, float | None]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum
-from trailveil.ledger import ID_BYTES, NO_ID, Mark
+from trailveil.ledger import NO_ID, Mark
 from trailveil.ledger.places import EVERYTHING
+from trailveil.ledger.regions import NEAR_BORDER, degrees_near
 from trailveil.privacy.adversaries import Named, at_speed, kernels_of
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.movement import movement_of
@@ -26,9 +27,6 @@ from trailveil.traces.trace import NANOSECONDS
 
 # Metres: with every place protected, ends that are this near, or within the radius, may be one.
 _ONE_PLACE = 500.0
-# Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
-_NEAR_BORDER = 2000.0
-_CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 # Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
 # and so many fixes more.
 _LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
@@ -70,7 +68,11 @@ def _of_unnamed(plan: Plan) -> list[Mark]:
     if plan.request.method is Method.EVERYWHERE:
         ends = (plan.lattice[-1] - plan.lattice[0]) / MICRO
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, plan.request.radius) else 1
-        regions = {name for place in _coarsely(plan) for name in _regions(plan, place)}
+        regions = {
+            name
+            for place in _coarsely(plan)
+            for name in degrees_near(plan.frame, place, plan.request.radius)
+        }
         return _marks(dict.fromkeys(regions, visits * plan.request.bound * wide))
     information: dict[bytes, float] = {}
     for middle, findings in _one_place_each(plan):
@@ -79,7 +81,7 @@ def _of_unnamed(plan: Plan) -> list[Mark]:
         most = sum(finding.exposures[0].loss for finding in findings)
         if plan.request.method is Method.NOISE and _meet(plan, findings):
             most = max(most, wide * _joint(plan, findings))
-        for name in _regions(plan, middle):
+        for name in degrees_near(plan.frame, middle, plan.request.radius):
             information[name] = max(information.get(name, 0.0), most)
     return _marks(information)
 
@@ -118,17 +120,7 @@ def _marks(information: dict[bytes, float]) -> list[Mark]:
 def _coarsely(plan: Plan) -> FloatArray:
     """Places (k, 2), metres in the frame, one of which is within some 1.5 km of each fix."""
     metres = plan.lattice / MICRO
-    return np.asarray(np.unique(np.round(metres / _NEAR_BORDER), axis=0) * _NEAR_BORDER)
-
-
-def _regions(plan: Plan, middle: FloatArray) -> set[bytes]:
-    """The whole degrees that a place (2,), metres in the frame, is in or near, by their names."""
-    around = middle + max(_NEAR_BORDER, 4 * plan.request.radius) * _CORNERS
-    degrees = np.floor(plan.frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
-    return {
-        f"{int(north):+03d}{int((east + 180) % 360):03d}".rjust(ID_BYTES).encode()
-        for north, east in degrees
-    }
+    return np.asarray(np.unique(np.round(metres / NEAR_BORDER), axis=0) * NEAR_BORDER)
 
 
 def own_noise(plan: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:

@@ -21,6 +21,7 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.randomness import derive
 from trailveil.ledger import NO_ID, Book, Ledger, Mark
 from trailveil.ledger.recorded import unpacked
+from trailveil.ledger.regions import unnamed_near
 from trailveil.traces.projection import Frame
 
 if TYPE_CHECKING:  # where no place has a name, nothing of what places are designed by is loaded
@@ -230,13 +231,16 @@ class OfPlace:
 def places_told(book: Book, places: Sequence["Place"], subject: str) -> tuple[OfPlace, ...]:
     """What all releases of a subject tell of the places that they visited."""
     marked = [place for place in places if book.count_of(subject, place.ident)]
-    return tuple(place_told(book, place, None, subject, 0.0) for place in marked)
+    return tuple(place_told(book, place, None, subject, ()) for place in marked)
 
 
 def place_told(
-    book: Book, place: "Place", mark: Mark | None, subject: str, unnamed: float
+    book: Book, place: "Place", mark: Mark | None, subject: str, unnamed: Sequence[Mark]
 ) -> OfPlace:
-    """What is told of a place by all in the book, and by one more release that has a mark."""
+    """What is told of a place by all in the book, and by one more release that has a mark.
+
+    unnamed: the marks of that release of its parts without a name.
+    """
     sums = book.totals(subject, place.ident)
     last = max(((n, draw) for draw, (n, _) in sums.items() if draw != place.ident), default=None)
     newest = None if last is None else last[1]
@@ -262,7 +266,7 @@ def place_told(
         book.count_of(subject, place.ident) + (mark is not None),
         scale * alone,
         scale * total,
-        scale * (total + unnamed),
+        scale * (total + unnamed_near(book, place, unnamed, subject)),
         total**-0.5 if total > 0 else float("inf"),
         place.ways,
         visits,

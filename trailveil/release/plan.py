@@ -22,13 +22,14 @@ from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import (
-    MOVEMENT,
     Window,
     at_one_place,
+    leaving,
     reckoned_together,
+    silent,
     windows_of,
-    with_fields_left_out,
 )
+from trailveil.release.layers import Layer
 from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
@@ -81,7 +82,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
-    subject, key: whose it is and under which key, where stated.
+    subject, key: whose it is and under which key. version: its name. layer: its base, if any.
     """
 
     trace: Trace
@@ -96,6 +97,8 @@ class Plan:
     visited: tuple[Visited, ...] = ()
     subject: str | None = None
     key: bytes | None = None
+    version: str = ""
+    layer: Layer | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:
@@ -136,7 +139,8 @@ class Plan:
     @property
     def identity(self) -> tuple[bytes, ...]:
         """All that it depends on: see `identity`."""
-        return identity(self.trace, self.request, self.common)
+        alone = identity(self.trace, self.request, self.common)
+        return alone if self.layer is None else (*alone[:2], *self.layer.about)
 
     @property
     def grid(self) -> Grid:
@@ -161,8 +165,7 @@ class Plan:
     @property
     def own_columns(self) -> int:
         """How many columns of the mechanism are of this release alone: the first ones."""
-        shared = sum(noise.columns.shape[1] for noise in self.common)
-        return int(self.mechanism.factor.shape[1]) - int(shared)
+        return int(self.mechanism.factor.shape[1] - sum(n.columns.shape[1] for n in self.common))
 
 
 @lru_cache(maxsize=1)
@@ -202,7 +205,7 @@ def plan_parts(
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
-    windows, cuts = _cuts(trace, request)
+    windows, cuts = cuts_of(trace, request)
     released = _released(trace, request, windows, cuts, common)
     base = no_noise(trace.seconds).withholding(~released)
     designs = _designed(windows, request, cache, at_once)
@@ -212,7 +215,7 @@ def plan_parts(
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
             "radius, a larger epsilon, or --mechanism cut"
         )
-    trace = _leaving(trace, request, base, common)
+    trace = leaving(trace, request, silent(windows, cuts, request.uncertain), common, base.rows[0])
     places = at_one_place(trace, request.stretches, request.radius)
     together = reckoned_together(trace, request.stretches, places)
     findings = tuple(
@@ -223,13 +226,13 @@ def plan_parts(
     return with_common(plan, common)
 
 
-def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
+def cuts_of(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
     """The windows of a request, and seconds outward from each of which nothing is released.
 
     None for no cut. What is reckoned together must leave so many times as much.
     """
     parts = request.stretches
-    windows = windows_of(trace, parts, request.uncertain)
+    windows = windows_of(trace, parts, request.uncertain, request.public_in_frame)
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if not request.method.cuts:
@@ -249,7 +252,7 @@ def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    return np.flatnonzero(_released(trace, request, *_cuts(trace, request), common))
+    return np.flatnonzero(_released(trace, request, *cuts_of(trace, request), common))
 
 
 def _released(
@@ -279,7 +282,7 @@ def _designed(
         return []
     from trailveil.release.mixture import noise_for
 
-    return [noise_for(*asked, cache, at_once) for asked in _asked_of_noise(windows, request)]
+    return [noise_for(*asked, cache, at_once) for asked in asked_of_noise(windows, request)]
 
 
 def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:
@@ -290,11 +293,10 @@ def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bo
     from trailveil.designer.table import stored_noise
 
     windows = windows_of(trace, request.stretches, request.uncertain)
-    asked = _asked_of_noise(windows, request)
-    return all(stored_noise(*noise, cache) is not None for noise in asked)
+    return all(stored_noise(*asked, cache) for asked in asked_of_noise(windows, request))
 
 
-def _asked_of_noise(
+def asked_of_noise(
     windows: Sequence[Window], request: Request
 ) -> "Iterator[tuple[float, int, tuple[Knowledge, ...], float]]":
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
@@ -336,16 +338,6 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
         + (", or state fewer --ways of a place" if named else "")
         + (", or leave other visits as recorded (--no-returns)" if returns else "")
     )
-
-
-def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
-    """The trace with the fields that may leave."""
-    first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for noise in common for part in noise.around)]
-    # Where a cut alone protects, released places are exact: but how one moves is not.
-    only = MOVEMENT if request.method is Method.CUT and not common else None
-    who = set(request.who).intersection(*(noise.who for noise in common))
-    return with_fields_left_out(trace, around, who, first, only=only)
 
 
 def with_common(plan: Plan, common: Sequence[Common]) -> Plan:

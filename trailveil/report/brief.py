@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.plan import Plan
-from trailveil.report.ledger import place_words, used_up
+from trailveil.report.ledger import all_versions, place_words, used_up
 from trailveil.report.parts import (
     BOLD,
     YELLOW,
@@ -266,7 +266,10 @@ def _before(ledger: LedgerReport | None, report: ReleaseReport) -> list[str]:
     if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
     sentences = []
-    if total is None:
+    if ledger["finest"] is not None and total == ledger["times"]:
+        words = all_versions(ledger)
+        sentences = [f"{words[:1].upper()}{words[1:]}."]
+    elif total is None:
         sentences = ["An earlier release shows everything of one time."]
     elif total > max(asked * _MORE, *(place["total"] or 0.0 for place in ledger["places"]), 0.0):
         sentences = [

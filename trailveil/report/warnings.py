@@ -307,7 +307,7 @@ def _of_fields(plan: Plan, fields: Sequence[KeptField]) -> list[str]:
         sentences.append(
             f"What is kept ({', '.join(map(_spoken, leave))}) leaves with each released fix, whose "
             "place is released as it is; speed, course, cadence and power only from "
-            f"{duration(AROUND)} beyond each protected part on. A field can still tell what came "
+            f"{duration(AROUND)} beyond each cut on. A field can still tell what came "
             "before: a heart rate, of a climb. Epsilon and odds are not said of that."
         )
     elif leave:
@@ -331,7 +331,7 @@ def _of_fields(plan: Plan, fields: Sequence[KeptField]) -> list[str]:
         elif not field["fixes"]:
             sentences.append(
                 f"No {name} is released: it was to be kept, but every fix that states it is "
-                f"withheld, or within {duration(AROUND)} or a little more of a protected part."
+                f"withheld, or within {duration(AROUND)} or a little more of what is hidden."
             )
     return sentences
 
