@@ -42,7 +42,8 @@ def rows() -> dict[str, tuple[Kernel, int, float, Adversary]]:
         "RBF of 6 steps without noise, n = 300": (RBF(6.0), 300, 1.0, PLAIN),
         "the default prior, n = 1,000": (MOVING, 1_000, 5.0, PLAIN),
         "the default prior, n = 1,000, any one value known": (MOVING, 1_000, 5.0, ANY_POINT),
-        "the default prior, n = 500, the path known": (MOVING, 500, 5.0, THE_PATH),
+        "the default prior, n = 100,000": (MOVING, 100_000, 1.0, PLAIN),
+        "the default prior, n = 100,000, the path known": (MOVING, 100_000, 1.0, THE_PATH),
     }
 
 

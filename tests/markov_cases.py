@@ -1,6 +1,7 @@
 """What the tests of the O(n) form share: kernels, nasty times, and dense answers."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import (
@@ -16,6 +17,8 @@ from trailveil.gp.kernels import (
     Warped,
     White,
 )
+from trailveil.privacy.markov import MarkovSystem, markov_rows
+from trailveil.privacy.mechanism import Process
 
 # One row a Markov kernel; times begin at 0 in all tests. Adding a kernel means adding a row.
 SMOOTH: dict[str, Kernel] = {
@@ -48,3 +51,20 @@ def nasty_times(count: int, seed: int, widest: float = 4.0) -> FloatArray:
 def relative(found: FloatArray, expected: FloatArray) -> float:
     """The largest deviation, relative to the largest entry."""
     return float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+
+
+def markov_system(
+    kernel: Kernel | None,
+    times: ArrayLike,
+    noise: FloatArray,
+    least: float,
+    *,
+    process: Process | None = None,
+    released: ArrayLike | None = None,
+) -> MarkovSystem:
+    """The System of rows at times (n,) with independent noise of variances (n,), in O(n).
+
+    See `markov_rows` and `MarkovRows.system`: rows that differ in nothing but their independent
+    noise are made once.
+    """
+    return markov_rows(kernel, times, process, released).system(noise, least)

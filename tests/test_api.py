@@ -125,7 +125,7 @@ def test_wrong_options_are_named(
     options: dict[str, object], message: str, ride: Path, ledger: Ledger
 ) -> None:
     with pytest.raises(InvalidValue, match=message):
-        tv.protect(tv.read(ride), ledger=ledger, **options)  # type: ignore[arg-type]  # wrong on purpose
+        tv.protect(tv.read(ride), ledger=ledger, **options)  # type: ignore[call-overload]  # wrong on purpose
 
 
 def test_a_request_stands_in_place_of_options(ride: Path, ledger: Ledger) -> None:

@@ -68,7 +68,11 @@ def undocumented(text: str) -> Iterator[str]:
     pending: list[ast.Module | ast.stmt] = [ast.parse(text)]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name.startswith("_"):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and (
+            node.name.startswith("_") or "overload" in map(ast.unparse, node.decorator_list)
+        ):
+            continue
+        if "overload" in map(ast.unparse, getattr(node, "decorator_list", [])):
             continue
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             if not ast.get_docstring(node):

@@ -4,10 +4,10 @@ The options have the names, meanings and defaults of those of the commands.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from trailveil.checks.scan import Scan, scan
 from trailveil.errors import InvalidValue
@@ -16,15 +16,17 @@ from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
 from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.commit import Receipt, check_released, known_places
+from trailveil.ledger.commit import Receipt, check_released, known_places, known_public
 from trailveil.ledger.commit import publish as publish_plan
 from trailveil.ledger.identity import ME
+from trailveil.ledger.planning import protect_versions
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.options import Options, Selection, chosen_of, request_of, zone_named
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
 from trailveil.release.request import Request
+from trailveil.release.versions import Version
 from trailveil.traces.fields import ALL
 from trailveil.traces.formats import MOST_POINTS, size_of
 from trailveil.traces.formats import write as write_trace
@@ -89,6 +91,7 @@ def write(trace: Trace, output: File, *, overwrite: bool = False) -> None:
         put()
 
 
+@overload
 def protect(
     trace: Trace,
     request: Request | None = None,
@@ -98,20 +101,56 @@ def protect(
     key: bytes | Path | None = None,
     again: bool = False,
     replace: bool = False,
+    versions: None = None,
     **options: Unpack[Options],
-) -> Plan:
+) -> Plan: ...
+
+
+@overload
+def protect(
+    trace: Trace,
+    request: Request | None = None,
+    *,
+    ledger: Ledger | None = None,
+    subject: str = ME,
+    key: bytes | Path | None = None,
+    again: bool = False,
+    replace: bool = False,
+    versions: Mapping[str, Options],
+    **options: Unpack[Options],
+) -> dict[str, Plan]: ...
+
+
+def protect(
+    trace: Trace,
+    request: Request | None = None,
+    *,
+    ledger: Ledger | None = None,
+    subject: str = ME,
+    key: bytes | Path | None = None,
+    again: bool = False,
+    replace: bool = False,
+    versions: Mapping[str, Options] | None = None,
+    **options: Unpack[Options],
+) -> Plan | dict[str, Plan]:
     """The protected release of a trace, designed but not drawn: `publish` writes it.
 
     request: how, in place of options; what to protect is still in the options. ledger: of the user,
     where none is stated; places with names are known from it, and a second, different release of
     one recording is refused unless `again`, or `replace`, as of `publish`. subject: whose it is.
     key: a key file, or its 32 bytes: with one the same request is the same release on every
-    machine. Raises Refused or InvalidValue, in one line.
+    machine. versions: by name, options that differ, such as radius: a plan for each, the finest
+    first, in the order to publish them in (of these, only the first may replace others); all
+    versions tell together what the finest tells. Raises Refused or InvalidValue, in one line.
 
     >>> day = tv.datasets.simulated_day()
     >>> plan = tv.protect(day, between=[("08:39", "09:21")], tz="UTC", activity="ride")
     >>> round(plan.guarantee.epsilon, 2)
     1.0
+    >>> apart = {"friends": {"radius": 30}, "public": {"radius": 100}}
+    >>> plans = tv.protect(day, activity="drive", versions=apart)
+    >>> list(plans)
+    ['friends', 'public']
     """
     book = user_ledger() if ledger is None else ledger
     secret = load_key(key) if isinstance(key, Path) else key
@@ -119,18 +158,35 @@ def protect(
         raise InvalidValue("a request must come without options of its own, got both: state one")
     whole = request_of(options) if request is None else request
     places = known_places(book, trace, subject=subject, key=secret)
+    cache = DesignCache.of(book.folder, book.key)
+    whose: dict[str, Any] = {"subject": subject, "key": secret, "places": places}
     with one_thread():
-        asked = requested(trace, chosen_of(options), whole, places)
-        check_released(
-            *(book, trace, asked),
-            again=again or replace,
-            subject=subject,
-            key=secret,
-            places=places,
-        )
-        cache = DesignCache.of(book.folder, book.key)
+        if versions is not None:
+            stated = [Version(name, _of_version(options, more)) for name, more in versions.items()]
+            about = (book, trace, chosen_of(options), stated)
+            plans = protect_versions(*about, **whose, cache=cache, alone=again or replace)
+            return {plan.version: plan for plan in plans}
+        public = known_public(book, trace, subject)
+        asked = requested(trace, chosen_of(options), whole, places, public)
+        check_released(*(book, trace, asked), again=again or replace, **whose)
         plan = protect_parts(trace, asked, places=places, cache=cache)
     return dataclasses.replace(plan, subject=subject, key=secret)
+
+
+def _of_version(shared: Options, more: Options) -> Request:
+    """What is asked of a version. Raises InvalidValue for what all versions must share."""
+    differ = {"mechanism", "radius", "epsilon", "order", "leave"}
+    if wrong := set(more) - differ:
+        raise InvalidValue(
+            f"versions must differ by {', '.join(sorted(differ))} alone, got {min(wrong)}: state "
+            "it for all"
+        )
+    whole: Options = {**shared, **more}
+    if "leave" in more and "epsilon" not in more:
+        whole.pop("epsilon", None)
+    if "epsilon" in more and "leave" not in more:
+        whole.pop("leave", None)
+    return request_of(whole)
 
 
 def publish(

@@ -182,6 +182,7 @@ def test_releases_that_withhold_everything_tell_nothing() -> None:
     ("releases", "secret", "options", "message"),
     [
         ([], Secret.at(0.0), {}, "at least one release"),
+        ([Release(mechanism(1), dimension=1)], Secret.at(0.0), {}, "dimension of a release"),
         ([Release(mechanism(1))], Secret.at(0.3, recorded=True), {}, "at the times of fixes"),
         ([Release(mechanism(1))], Secret.at(0.0), {"recording": "watch"}, "recording must be one"),
         (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.markov_cases import SMOOTH, WITH_NOISE, nasty_times, relative
+from tests.markov_cases import SMOOTH, WITH_NOISE, markov_system, nasty_times, relative
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.chains import Recursion
 from trailveil.gp.extended import Extended
@@ -31,7 +31,6 @@ from trailveil.privacy.markov import (
     _whitening,
     covariance_product,
     markov_rows,
-    markov_system,
 )
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import LARGEST_DENSE, Observation, Prior, SideInformation, observe

@@ -171,3 +171,18 @@ def test_many_variances_at_once_are_those_of_each(kernel: Kernel, count: int) ->
     found = value_variances(observation, some)
     each = [float(observation.posterior(Secret.at(float(t))).covariance[0, 0]) for t in some]
     assert found == pytest.approx(each, rel=1e-5)
+
+
+def test_what_lies_beyond_a_crop_is_granted() -> None:
+    """Rows are cut off where they still tell something; all that is beyond is released as it is."""
+    times, place, rows = np.arange(100.0) * 10.0, 495.0, slice(40, 60)
+    start, inner = float(times[40]), times[rows] - times[40]
+    spans, edges = ((place - start, place - start),), (0.0, float(inner[-1]))
+    about = (Prior(DEFAULT_KERNEL, inner), (0,), spans, edges, edges, (True, True), 1.0)
+    crop = Crop(40, 60, start, *about)
+    factor = np.zeros((100, 1))
+    factor[rows, 0] = 400.0 * np.exp(-(((times[rows] - place) / 40.0) ** 2))
+    whole, _ = exposed(Prior(DEFAULT_KERNEL, times), Mechanism(times, factor), (place, place))
+    mechanism = Mechanism(inner, factor[rows])
+    assert judged(crop, mechanism, 0, BOUND).loss >= whole
+    assert judged(replace(crop, edges=()), mechanism, 0, BOUND).loss < 0.9999 * whole

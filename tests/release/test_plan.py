@@ -296,14 +296,14 @@ OTHERS: dict[str, Any] = {
     "steady": 301,
     "kernel": IntegratedOU(3.0, 60.0) + Constant(100_000.0) + White(2.5),
     "stretches": (stretch(TRACE, 0, 1), *protected()[1:]),
+    "public": ((1, 0.0),),
 }
 
 
 def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
     request = Request(protected())
-    # How stretches were chosen is for the report, and the scale is that of the frame.
-    told_alone = {"returns", "scale"}
-    assert set(OTHERS) | told_alone == set(Request.__dataclass_fields__)
+    # How stretches were chosen is for the report, the scale that of the frame, readings are apart.
+    assert {*OTHERS, "returns", "scale", "unit"} == set(Request.__dataclass_fields__)
     assert replace(request, returns=True).design == request.design
     nudged = TRACE.positions.copy()
     nudged[30, 1] += 1e-9

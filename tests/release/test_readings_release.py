@@ -17,6 +17,7 @@ from trailveil.release.readings_release import (
     DECIMALS,
     ReadingsPlan,
     draw_readings,
+    identity_of,
     plan_readings,
 )
 from trailveil.release.request import Method, Request
@@ -231,3 +232,23 @@ def test_a_level_leaves_the_mean_open() -> None:
     assert np.array_equal(readings_plan.mechanism.factor, other.mechanism.factor)
     with pytest.raises(InvalidValue, match="15 digits"):
         plan_readings(replace(of, values=of.values * 1e12), readings_plan.request)
+
+
+def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
+    of = readings(30)
+    asked = request(RBF(9.0), stay(of, 3, 5), withhold=1.0)
+    others: dict[str, Any] = {
+        "stretches": (stay(of, 3, 6),),
+        "radius": 2.0,
+        "epsilon": 1.5,
+        "order": 4.0,
+        "method": Method.CUT,
+        "kernel": RBF(9.0) + White(0.4),
+        "withhold": 2.0,
+        "unit": "K",
+    }
+    each = [asked, *(replace(asked, **{name: value}) for name, value in others.items())]
+    identities = {tuple(identity_of(of, one)) for one in each}
+    identities.add(tuple(identity_of(replace(of, values=of.values + 1e-6), asked)))
+    assert len(identities) == 2 + len(others)
+    assert asked.bound == loss_bound_for(1.0, 1.0, 5.0)

@@ -10,10 +10,11 @@ from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installi
 from trailveil.files.keys import load_key
 from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger
-from trailveil.ledger.commit import commit, drawn, known_places, seed_of, whole_of
+from trailveil.ledger.commit import commit, drawn, known_places, known_public, seed_of, whole_of
 from trailveil.ledger.identity import ME
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.protect import protect, requested
+from trailveil.release.public import Position
 from trailveil.traces.cleaning import clean
 from trailveil.traces.frames import from_frame
 from trailveil.traces.projection import frame_for
@@ -104,10 +105,12 @@ def _released(
     if rules.retiming.drop:
         raise InvalidValue("a frame must have times, got rules that drop them: leave drop out")
     places, cache = [], None
+    public: tuple[Position, ...] = ()
     if ledger is not None:
         places = known_places(ledger, trace, subject=subject, key=key)
+        public = known_public(ledger, trace, subject)
         cache = DesignCache.of(ledger.folder, ledger.key)
-    request = requested(trace, rules.chosen, rules.request, places)
+    request = requested(trace, rules.chosen, rules.request, places, public)
     plan = protect(trace, request, places=places, cache=cache)
     if ledger is None:
         return _table(

@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
+from trailveil.cli.ledger_import import import_public
 from trailveil.cli.parameters import person
 from trailveil.errors import said
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
+from trailveil.ledger.public import PUBLIC, in_words
+from trailveil.ledger.relatives import finest_of, name_in, relatives_of
 from trailveil.report.ledger import CANNOT_KNOW, if_there, place_words, told_of
 from trailveil.report.parts import count_of
 
@@ -20,6 +23,7 @@ EXAMPLE = """Examples:
 
 \b
   trailveil ledger show
+  trailveil ledger import posted.gpx photo.jpg
   trailveil ledger export mine.jsonl
   trailveil ledger verify"""
 
@@ -27,6 +31,9 @@ EXAMPLE = """Examples:
 @click.group(epilog=EXAMPLE)
 def ledger() -> None:
     """Say what was released from this machine, and what that adds up to."""
+
+
+ledger.add_command(import_public)
 
 
 @ledger.command(epilog="Example: trailveil ledger show --subject anna")
@@ -55,7 +62,8 @@ def show(subject: str | None, *, as_json: bool) -> None:
         click.echo(_line(entry))
     for whose, total in totals:
         click.echo(f"       {named(whose)}: {place_words(total)}{if_there(total)}")
-    click.echo(f"{count_of(len(releases), 'release')}. {CANNOT_KNOW}")
+    count = sum(release["public"] is None for release in releases)
+    click.echo(f"{count_of(count, 'release')}. {CANNOT_KNOW}")
 
 
 @ledger.command(epilog="Example: trailveil ledger export mine.jsonl")
@@ -98,16 +106,37 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
         "places": body.get("places", []),
         "epsilon": ledger_row.epsilon,
         "total": body.get("total"),
+        "public": in_words(body["positions"], body["accuracy_m"])
+        if ledger_row.series == PUBLIC
+        else None,
+        "version": (body.get("version") or {}).get("name"),
+        "finest": _finest(book, ledger_row) if body.get("version") else None,
     }
 
 
+def _finest(book: Book, row: LedgerRow) -> str | None:
+    """The version that tells what all versions of a recording tell; None for one alone."""
+    standing = book.overlapping(row.subject, row.series, row.begin, row.end)
+    related = relatives_of(book, row.number, [other.number for other in standing])
+    finest = finest_of(book, related) if len(related) > 1 else None
+    return None if finest is None else name_in(book, finest)
+
+
 def _line(release: dict[str, Any]) -> str:
+    if release["public"] is not None:
+        return (
+            f"{release['number']:>5}  {release['made_utc'][:16]}  {named(release['subject'])}: "
+            f"{release['begin_utc']} to {release['end_utc']}, public already: {release['public']}"
+        )
     what = ", ".join(dict.fromkeys([*release["parts"], *release["places"]])) or release["mechanism"]
     of = "" if release["series"] is None else f" ({named(release['series'])})"
     total = "" if release["total"] is None else f", {_epsilon(release['total'])} in total then"
     whose = f"{named(release['subject'])}{of}"
     begin, end = release["begin_utc"], release["end_utc"]
     end = end[11:] if end[:11] == begin[:11] else end
+    if release["version"] is not None:
+        what += f" (version {release['version']}"
+        what += f"; all versions tell what {release['finest']} tells)" if release["finest"] else ")"
     return (
         f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {begin} to "
         f"{end}, {what}: {_epsilon(release['epsilon'])}{total}"

@@ -1,14 +1,16 @@
 """`trailveil protect IN`: the main job."""
 
+import contextlib
 import json
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from trailveil.cli.options import (
-    WithPlaces,
     check_keep,
     counting,
     naive_zone,
@@ -21,23 +23,26 @@ from trailveil.cli.options import (
     was_given,
 )
 from trailveil.cli.reporting import Reports, is_page, plain, report_options, reports_of
+from trailveil.cli.versions import StatedVersion, WithVersions, stated_versions
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
-from trailveil.files.output import check_output
+from trailveil.files.output import Put, check_output
 from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.commit import Receipt, check_released, commit, known_places
+from trailveil.ledger.commit import Receipt, check_released, commit, known_places, known_public
+from trailveil.ledger.planning import protect_versions
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
+from trailveil.release.versions import Version, in_order
 from trailveil.report.brief import brief, sketch
 from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import text
 from trailveil.traces.cleaning import Cleaning
-from trailveil.traces.formats.table import check_writable, default_output
+from trailveil.traces.formats.table import check_writable
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.stated_times import zone_of
@@ -64,12 +69,20 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
 the recording, or of --tz."""
 
 
-@click.command(cls=WithPlaces, epilog=EXAMPLE)
+@click.command(cls=WithVersions, epilog=EXAMPLE)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
 @click.option("--column", metavar="NAME", help="IN is a table of readings: the column of values.")
 @click.option("--unit", metavar="UNIT", help="IN is a table of readings: their unit, such as degC.")
 @selecting
+@click.option(
+    "--version",
+    "versions",
+    multiple=True,
+    metavar="NAME",
+    help="A version, by the --radius, --epsilon, --leave, --order, --mechanism and -o that follow. "
+    "May be repeated: all versions tell together what the finest tells.",
+)
 @requesting
 @reading
 @counting
@@ -92,50 +105,46 @@ def protect(**options: Any) -> None:
     protected wherever a recording visits one of them, so that many visits together hold.
     """
     source: Path = options["source"]
-    output: Path = options["output"] or default_output(source)
     options["overwrite"] |= options["instead"]
-    overwrite, keep = options["overwrite"], options["keep"]
+    versions = stated_versions(options)
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    chosen, asked = selected(options), requested_of(options)
+    chosen, asked = selected(options), [requested_of(version.options) for version in versions]
     key = None if options["key"] is None else load_key(options["key"])
-    retiming = retiming_of(options, output)
+    named = [Version(each.name, what) for each, what in zip(versions, asked, strict=True)]
+    if options["versions"]:
+        in_order(named)
+    retimings = [retiming_of(version.options, version.output) for version in versions]
     trace, cleaning = load(
         source,
         assume_utc=options["assume_utc"],
         zone=naive_zone(options),
         every=options["every"],
-        keep=keep,
+        keep=options["keep"],
         most=options["most"],
     )
-    options["zone"] = options["zone"] or zone_of(trace)
-    read = files_read(source, options)
-    check_writable(output, *read, overwrite=overwrite)
-    options["keep"] = check_keep(output, keep)
-    reports_of(options).check(*read, output)
+    zone = options["zone"] or zone_of(trace)
+    _check_files(source, versions, zone)
     ledger = user_ledger()
     whose = {"subject": options["subject"], "key": key}
     places = known_places(ledger, trace, **whose)
-    request = requested(trace, chosen, asked, places)
+    again = options["again"] or options["instead"]
     with waiting(f"designing noise for {len(trace)} fixes"):
-        again = options["again"] or options["instead"]
-        check_released(ledger, trace, request, again=again, places=places, **whose)
-        plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
-    report, receipt = _publish(plan, cleaning, ledger, output, retiming, options, key)
-    if options["as_json"]:
-        click.echo(json.dumps(report))
-    elif options["explain"]:
-        click.echo(text(report))
-    else:
-        for line in sketch(plan, receipt.drawn) if on_terminal() else ():
-            click.echo(line)
-        how = {"coloured": on_terminal(colours=True), "replaced": options["instead"]}
-        click.echo(brief(report, _audit(output, options), **how))
-    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
-        click.echo(
-            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
-        )
+        if options["versions"]:
+            how: dict[str, Any] = {**whose, "cache": _cache(ledger), "alone": again}
+            plans = protect_versions(ledger, trace, chosen, named, places=places, **how)
+            order = {plan.version: plan for plan in plans}
+        else:
+            public = known_public(ledger, trace, options["subject"])
+            request = requested(trace, chosen, asked[0], places, public)
+            check_released(ledger, trace, request, again=again, places=places, **whose)
+            plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
+            order = {"": plan}
+    stated = {version.name: version for version in versions}
+    jobs = [_Job(plan, stated[name], retimings[0]) for name, plan in order.items()]
+    published = _publish(jobs, cleaning, ledger, key)
+    _say(published, options)
 
 
 def _audit(output: Path, options: dict[str, Any]) -> str:
@@ -151,16 +160,47 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
     return " ".join(words) + (" and the same --near" if options["near"] else "")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """A version that is about to be published."""
+
+    plan: Plan
+    version: StatedVersion
+    retiming: Retiming
+
+
 def _publish(
-    plan: Plan,
-    cleaning: Cleaning,
-    ledger: Ledger,
-    output: Path,
-    retiming: Retiming,
-    options: dict[str, Any],
-    key: bytes | None,
-) -> tuple[ReleaseReport, Receipt[Trace]]:
-    """Count the release and write it, with its reports; what its owner is shown of it."""
+    jobs: Sequence[_Job], cleaning: Cleaning, ledger: Ledger, key: bytes | None
+) -> list[tuple[_Job, ReleaseReport, Receipt[Trace]]]:
+    """Count releases and write them, with their reports; what their owner is shown of each.
+
+    All are counted before any file appears. Only the first replaces what was released before.
+    """
+    published, waiting_puts = [], []
+    with contextlib.ExitStack() as stack:
+        for number, job in enumerate(jobs):
+            options, first = job.version.options, number == 0
+            how = {name: options[name] for name in ("again", "subject", "limit")}
+            how["instead"] = options["instead"] and first
+            receipt = stack.enter_context(
+                commit(job.plan, ledger, key=key, retiming=job.retiming, **how)
+            )
+            whole, files = _reported(job, cleaning, ledger, receipt)
+            put = receipt.staged(job.version.output, overwrite=options["overwrite"])
+            puts = (stack.enter_context(put), stack.enter_context(files))
+            waiting_puts.append((receipt, puts))
+            shown: ReleaseReport = {**whole, "output": file_named(job.version.output)}
+            published.append((job, shown, receipt))
+        for receipt, (put_file, put_reports) in waiting_puts:
+            receipt.put(put_file, *put_reports)
+    return published
+
+
+def _reported(
+    job: _Job, cleaning: Cleaning, ledger: Ledger, receipt: Receipt[Trace]
+) -> tuple[ReleaseReport, contextlib.AbstractContextManager[Sequence[Put]]]:
+    """What the owner is shown of a release, and its reports, to be staged."""
+    plan, options, output = job.plan, job.version.options, job.version.output
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
     prices: Any = ()
@@ -168,23 +208,54 @@ def _publish(
         from trailveil.release.prices import other_prices
 
         prices = other_prices(plan, _cache(ledger))
-    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"]}
-    how = {name: options[name] for name in ("again", "instead", "subject", "limit")}
-    with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
-        about["further"] = receipt.further
-        for_others = None
-        if reports.public is not None:
-            public = record(plan, cleaning, output=output.name, private=False, **about)
-            for_others = _public(reports.public, public, receipt)
-        about |= {"zone": options["zone"], "account": receipt.account, "instead": prices}
-        whole = record(plan, cleaning, output=output.name, **about)
-        for_owner = _private(reports, whole, plan, receipt)
-        with (
-            receipt.staged(output, overwrite=options["overwrite"]) as put,
-            reports.staged(for_others, for_owner) as puts,
-        ):
-            receipt.put(put, *puts)
-    return {**whole, "output": file_named(output)}, receipt
+    about: dict[str, Any] = {"retiming": job.retiming, "keep": options["keep"]}
+    about["further"] = receipt.further
+    for_others = None
+    if reports.public is not None:
+        public = record(plan, cleaning, output=output.name, private=False, **about)
+        for_others = _public(reports.public, public, receipt)
+    about |= {"zone": options["zone"], "account": receipt.account, "instead": prices}
+    whole = record(plan, cleaning, output=output.name, **about)
+    for_owner = _private(reports, whole, plan, receipt)
+    return whole, reports.staged(for_others, for_owner)
+
+
+def _say(
+    published: Sequence[tuple[_Job, ReleaseReport, Receipt[Trace]]], options: dict[str, Any]
+) -> None:
+    """Print what the owner is to know."""
+    if options["as_json"]:
+        reports = [report for _, report, _ in published]
+        click.echo(json.dumps({"versions": reports} if options["versions"] else reports[0]))
+        return
+    for job, report, receipt in published:
+        if options["versions"]:
+            click.echo(f"Version {job.version.name}")
+        if options["explain"]:
+            click.echo(text(report))
+            continue
+        for line in sketch(job.plan, receipt.drawn) if on_terminal() else ():
+            click.echo(line)
+        how = {"coloured": on_terminal(colours=True), "replaced": options["instead"]}
+        click.echo(brief(report, _audit(job.version.output, job.version.options), **how))
+    source: Path = options["source"]
+    output = published[0][0].version.output
+    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
+        click.echo(
+            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
+        )
+
+
+def _check_files(source: Path, versions: Sequence[StatedVersion], zone: Any) -> None:
+    """Refuse files that cannot be written before any work is done, and complete the options."""
+    others: list[Path] = []
+    for version in versions:
+        read = files_read(source, version.options)
+        check_writable(version.output, *read, *others, overwrite=version.options["overwrite"])
+        version.options["zone"] = zone
+        version.options["keep"] = check_keep(version.output, version.options["keep"])
+        reports_of(version.options).check(*read, *others, version.output)
+        others.append(version.output)
 
 
 def _public(path: Path, report: ReleaseReport, receipt: Receipt[Trace]) -> bytes:

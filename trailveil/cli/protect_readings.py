@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from trailveil.files.keys import load_key
 from trailveil.files.source import named as file_named
 from trailveil.ledger import user_ledger
 from trailveil.ledger.commit import Receipt, check_released_readings, commit_readings
-from trailveil.release.readings_release import ReadingsPlan, plan_readings
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.brief import brief_readings
 from trailveil.report.readings import record_readings, text_readings
@@ -22,6 +22,9 @@ from trailveil.traces.prior_file import prior_in
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.selection import Chosen, merged
+
+if TYPE_CHECKING:  # it takes long to import
+    from trailveil.release.readings_release import ReadingsPlan
 
 # Of places and of people: they mean nothing to readings.
 _OF_TRACES = (
@@ -58,7 +61,7 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
     again = options["again"] or instead
     check_released_readings(ledger, readings, request, again=again, **whose)
     with waiting(f"designing noise for {len(readings)} readings"):
-        readings_plan = plan_readings(readings, request)
+        readings_plan = protect(readings, request)
     reports = reports_of(options)
     about: dict[str, Any] = {"output": output.name, "retiming": retiming}
     how = {"again": options["again"], "instead": instead, "retiming": retiming, **whose}
@@ -93,7 +96,7 @@ def _public(reports: Reports, report: dict[str, Any], receipt: Receipt[Readings]
 
 
 def _private(
-    reports: Reports, report: dict[str, Any], plan: ReadingsPlan, receipt: Receipt[Readings]
+    reports: Reports, report: dict[str, Any], plan: "ReadingsPlan", receipt: Receipt[Readings]
 ) -> bytes | None:
     """The report for the owner, as it is written."""
     if reports.private is None:

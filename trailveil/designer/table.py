@@ -69,17 +69,17 @@ def noise_of(
     """Noise for a window: shipped, kept, or designed now and kept. As `window_noise` otherwise."""
     noise = stored_noise(seconds, sides, adversaries, bound, cache)
     if noise is None:
-        asked = _asked(seconds, sides, adversaries, bound)
+        asked = asked_of(seconds, sides, adversaries, bound)
         noise = _remembered(key_of(*asked), window_noise(*asked))
         if cache is not None:
             cache.put(key_of(*asked), written(noise))
     return noise
 
 
-def _asked(
+def asked_of(
     seconds: float, sides: int, adversaries: tuple[Knowledge, ...], bound: float
 ) -> tuple[float, int, tuple[Knowledge, ...], float]:
-    """What is designed for a request: of a length, and a bound, that many requests share."""
+    """What is designed for such noise: of a length, and a bound, that many requests share."""
     # A prior with a mean makes it matter how long a window is: no proof is of a longer one.
     exact = any(isinstance(adversary.movement, Matern) for adversary in adversaries)
     length = float(math.ceil(seconds)) if exact else shaped_for(seconds)
@@ -94,7 +94,7 @@ def stored_noise(
     cache: Cache | None = None,
 ) -> WindowNoise | None:
     """The same where it was designed before; else None."""
-    key = key_of(*_asked(seconds, sides, adversaries, bound))
+    key = key_of(*asked_of(seconds, sides, adversaries, bound))
     if key in _known:
         return _known[key]
     stored = shipped(key)

@@ -129,6 +129,44 @@ def window_noise(
     raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
 
 
+def proved(
+    even: FloatArray,
+    odd: FloatArray | None,
+    knots: Knots,
+    asked: tuple[float, int, Sequence[Knowledge], float],
+) -> WindowNoise | None:
+    """Noise of lower triangular factors with its proof; None where it does not hold.
+
+    asked: what `window_noise` is asked for.
+    """
+    seconds, sides, adversaries, bound = asked
+    proof = _proof(_Scaled(knots, sides, bound, seconds), even, odd, adversaries)
+    return None if proof is None else WindowNoise(knots, even, odd, proof, float("nan"))
+
+
+def is_enough(
+    even: FloatArray,
+    odd: FloatArray | None,
+    knots: Knots,
+    asked: tuple[float, int, Sequence[Knowledge], float],
+) -> bool:
+    """Whether noise holds in floating point, a little to spare: as of `proved`, and quicker."""
+    seconds, sides, adversaries, bound = asked
+    problem = _Scaled(knots, sides, bound, seconds)
+    factor = even if odd is None else np.asarray(block_diag(even, odd))
+    scaled = factor * bound**0.5 / problem.units[:, None]
+    limits = (problem.limit(adversary, None) for adversary in adversaries)
+    if any(_cheapest(limit, scaled)[1] > limit.bound for limit in limits):
+        return False
+    return not problem.missed(scaled @ scaled.T, adversaries)
+
+
+def shortened(even: FloatArray, odd: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
+    """Factors of noise by few binary digits, as designs have them."""
+    short = None if odd is None else _shortened(odd, NOISE_DIGITS, slope=1)
+    return _shortened(even, NOISE_DIGITS, slope=0), short
+
+
 def _check_room(knowledge: Knowledge, seconds: float, bound: float) -> None:
     """Refuse a prior under which a window of so many seconds tells its own place, if noise or not.
 
@@ -255,10 +293,9 @@ def _noise(
 ) -> tuple[FloatArray, FloatArray | None]:
     """The factors of noise of a covariance, of few binary digits."""
     size = knots.size
-    even = _shortened(cholesky(covariance[:size, :size], lower=True), NOISE_DIGITS, slope=0)
-    if sides == 1:
-        return even, None
-    return even, _shortened(cholesky(covariance[size:, size:], lower=True), NOISE_DIGITS, slope=1)
+    even = cholesky(covariance[:size, :size], lower=True)
+    odd = None if sides == 1 else cholesky(covariance[size:, size:], lower=True)
+    return shortened(even, odd)
 
 
 def _proof(

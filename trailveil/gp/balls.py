@@ -101,6 +101,22 @@ def rows_of(balls: Any) -> list[list[Any]]:
     return [entries[i * width : (i + 1) * width] for i in range(balls.nrows())]
 
 
+def lines_of(balls: Any) -> list[Any]:
+    """The rows of a matrix of balls (n, m), as n matrices (1, m)."""
+    flint = load_flint()
+    return [flint.arb_mat(1, balls.ncols(), row) for row in rows_of(balls)]
+
+
+def stacked(lines: Sequence[Any], columns: int) -> Any:
+    """Matrices (1, m) as the rows of one."""
+    return load_flint().arb_mat(len(lines), columns, [v for row in lines for v in row.entries()])
+
+
+def middle(balls: Any) -> Any:
+    """The middles of a matrix of balls, as balls of no radius."""
+    return balls.mid()
+
+
 def floats(balls: Any) -> FloatArray:
     """The middles of a matrix of balls as doubles (n, m)."""
     values = np.array([float(entry) for entry in balls.entries()], dtype=np.float64)

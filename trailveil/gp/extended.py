@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from trailveil.errors import NumericalError
 from trailveil.gp.arithmetic import Arithmetic
@@ -159,6 +158,8 @@ def exact_null_space(matrix: FloatArray) -> FloatArray:
     two directions. (Entries below 2^-450 of their column's largest are rounded.) The null space of
     a few rows is found in Python integers, and tried on all rows; those that it misses join in.
     """
+    from scipy.linalg import qr
+
     count = matrix.shape[1]
     exponents = np.frexp(np.max(np.abs(matrix), axis=0, initial=0.0))[1]
     m = Extended(_NULL_BITS)

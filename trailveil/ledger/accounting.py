@@ -15,7 +15,7 @@ a path, what other releases add; recordings of --everywhere, of which one visit 
 counted (two where they end where they began), and nothing of what is released beside them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,12 +25,16 @@ from trailveil.ledger import NO_ID, Book, Mark
 from trailveil.ledger.identity import content_in
 from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
+from trailveil.ledger.public import count_public
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
+from trailveil.ledger.relatives import Relatives, finest_of, name_in
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
+
+NO_VERSIONS = Relatives()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Account:
     worst, or of those of an overlapping release. one_place: if all parts without a name that are
     near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
     moments with it, or are of the same recording. before: the most of `known` of all before it.
+    finest: of versions, the name of the one that tells all that they tell together.
     """
 
     subject: str
@@ -52,6 +57,7 @@ class Account:
     overlapping: int
     fresh: float
     before: float
+    finest: str = ""
 
     @property
     def total(self) -> float:
@@ -74,13 +80,14 @@ def account(
     *,
     nearby: bool = True,
     prints: bytes = b"",
+    kin: Relatives = NO_VERSIONS,
 ) -> tuple[Account, tuple[Mark, ...]]:
     """What a release costs beside all in the book, and the marks that count it.
 
     overlapping: the numbers of releases that share time with it. The marks are those of `marks_of`,
     but for what these tell already, or tell besides. nearby: whether what releases at other times
     tell of its times is reckoned, which takes long; without, `times` and the total are without it.
-    prints: what the recording is recognised by.
+    prints: what the recording is recognised by. kin: which of the overlapping ones are versions.
     """
     request = plan.request
     alone = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
@@ -91,27 +98,8 @@ def account(
         from trailveil.ledger.joint import with_nearby  # a first release is counted without it
 
         times = with_nearby(book, plan, subject)
-    cuts: list[StoredRelease] = []
-    if request.method is Method.CUT and not plan.common:
-        cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
-    nothing_new = is_in(plan, cuts) or any(
-        tells_nothing_new(book, number, plan) for number in overlapping
-    )
-    if cuts:
-        before = dict(zip(overlapping, cuts, strict=True))
-        marks, worst = told_by_union(book, plan, marks, before)
-        times = max(times, epsilon_of(request.radius, worst, request.order))
-    elif overlapping and not (nothing_new and plan.common):
-        from trailveil.ledger.joint import of_one_recording
-
-        joint, times = of_one_recording(book, overlapping, plan)
-        marks = tuple(
-            replace(mark, information=np.array(whole))
-            for mark in marks
-            for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
-        )
-    if nothing_new:
-        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
+    marks, shared = _of_recording(book, plan, marks, overlapping, prints, kin)
+    times = max(times, shared)
     count = len(plan.visited)
     fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
@@ -120,7 +108,7 @@ def account(
     )
     account = Account(
         subject,
-        len(book.standing(subject)) + 1,
+        len(book.standing(subject)) - count_public(book, subject) + 1,
         max(alone, *(place.alone for place in places), 0.0),
         max(times, alone),
         epsilon_of(request.radius, unnamed, request.order),
@@ -128,8 +116,67 @@ def account(
         len(overlapping),
         epsilon_of(request.radius, fresh, request.order),
         _known_before(book, subject) if nearby or overlapping else 0.0,
+        _finest(book, plan, kin),
     )
     return account, tuple(marks)
+
+
+def _of_recording(
+    book: Book,
+    plan: Plan,
+    marks: Sequence[Mark],
+    overlapping: Sequence[int],
+    prints: bytes,
+    kin: Relatives,
+) -> tuple[Sequence[Mark], float]:
+    """What a release tells besides others of its recording, and epsilon of any time with them.
+
+    As of `account`. The second is 0 where no other is of its recording.
+    """
+    request, times = plan.request, 0.0
+    cuts: list[StoredRelease] = []
+    if request.method is Method.CUT and not plan.common:
+        cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
+    nothing_new = bool(kin.finer) or is_in(plan, cuts)
+    nothing_new |= any(tells_nothing_new(book, number, plan) for number in overlapping)
+    others = [number for number in overlapping if number not in kin.coarser]
+    if cuts:
+        before = dict(zip(overlapping, cuts, strict=True))
+        marks, worst = told_by_union(book, plan, marks, before)
+        times = epsilon_of(request.radius, worst, request.order)
+    elif kin.finer:
+        losses = [book.body(number).get("loss", EVERYTHING) for number in kin.finer]
+        times = epsilon_of(request.radius, max(losses), request.order)
+    elif others and not (nothing_new and plan.common):
+        from trailveil.ledger.joint import of_one_recording
+
+        joint, times = of_one_recording(book, others, plan)
+        marks = tuple(
+            replace(mark, information=np.array(whole))
+            for mark in marks
+            for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
+        )
+    elif kin.coarser:  # they are functions of it: it is counted for what it tells besides
+        earlier = _earlier(book, kin.coarser)
+        marks = tuple(_less(mark, earlier) for mark in marks)
+    if nothing_new:
+        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
+    return marks, times
+
+
+def _finest(book: Book, plan: Plan, kin: Relatives) -> str:
+    """The name of the finest version; nothing where there is one alone."""
+    finest = finest_of(book, kin.finer)
+    if finest is not None:
+        return name_in(book, finest)
+    return plan.version if kin.coarser else ""
+
+
+def worst_loss(plan: Plan) -> float:
+    """What it tells of the part that is protected least, 1 / m^2; everything for no part."""
+    if not plan.findings:
+        return EVERYTHING
+    return float((plan.worst[0].mu / plan.request.radius) ** 2)
 
 
 def _known_before(book: Book, subject: str) -> float:
@@ -218,23 +265,28 @@ def told_by_union(
     of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
     earlier = _earlier(book, list(before))
     fresh = [
-        replace(mark, information=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
-        for mark in marks
-        for counted in [earlier.get((mark.place, mark.draw), 0.0)]
+        _less(replace(mark, information=np.array(of_places[mark.place])), earlier) for mark in marks
     ]
     return tuple(fresh), max([*losses.values(), *more])
 
 
+def _less(mark: Mark, earlier: dict[tuple[bytes, bytes], NDArray[np.float64]]) -> Mark:
+    """A mark without what earlier releases are counted for."""
+    counted = earlier.get((mark.place, mark.draw), 0.0)
+    return replace(mark, information=np.maximum(mark.information - counted, 0.0))
+
+
 def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
     """The loss of a part (1 / m^2) where all fixes of a trace are exact and nothing else is out."""
-    window = Window.of(union, part, plan.request.uncertain)
+    window = Window.of(union, part, plan.request.uncertain, plan.request.public_in_frame)
     silent = float(np.nextafter(window.silence, 0.0))
     if silent <= 0:
         return EVERYTHING
-    return min(EVERYTHING, plan.request.wide**2 / window.variance(plan.request.paces, silent))
+    left = window.variance(plan.request.paces, silent)
+    return min(EVERYTHING, plan.request.wide**2 / left) if left > 0 else EVERYTHING
 
 
-def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
+def _earlier(book: Book, numbers: Iterable[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
     """What releases are counted for, by place and draw."""
     sums: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
     for number in numbers:

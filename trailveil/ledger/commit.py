@@ -29,10 +29,12 @@ from trailveil.ledger.counting import (
 )
 from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.places import check_known, load_places
+from trailveil.ledger.public import public_around
 from trailveil.ledger.recorded import StoredRelease, known_visits
 from trailveil.release.drawing import draw
 from trailveil.release.places import Visited, shared_noise, visited
 from trailveil.release.plan import Plan, identity, released_rows
+from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import write
 from trailveil.traces.projection import placed
@@ -98,6 +100,12 @@ def known_places(
         check_known(ledger, book, whole)
         before = known_visits(book, subject, places, begin, end)
     return visited(trace, places, ledger.key if key is None else key, before)
+
+
+def known_public(ledger: Ledger, trace: Trace, subject: str = ME) -> tuple[Position, ...]:
+    """What is public already of somebody around a trace."""
+    with ledger.open() as book:
+        return public_around(book, subject, *span(trace))
 
 
 def check_released(
@@ -217,18 +225,30 @@ def commit(
     if not all(design.proof for design in plan.designs):
         raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
     known_by = identified(ledger, plan.trace, plan.identity, key)
-    release = countable(plan, known_by.prints)
-    about = (ledger, release, known_by, drawn(plan, known_by.seed, retiming))
+    base = (
+        []
+        if plan.layer is None
+        else [
+            identified(ledger, plan.trace, (*plan.identity[:2], *layer.about), key)
+            for layer in plan.layer.chain[1:]
+        ]
+    )
+    release = countable(plan, known_by.prints, base[0].request if base else b"")
+    drawing = drawn(plan, known_by.seed, retiming, *(each.seed for each in base))
+    about = (ledger, release, known_by, drawing)
     how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}
     with committed(*about, subject=subject, **how) as receipt:
         yield receipt
 
 
 def drawn(
-    plan: Plan, seed: bytes, retiming: Retiming
+    plan: Plan, seed: bytes, retiming: Retiming, *base: bytes
 ) -> tuple[Trace, Trace, Callable[[BinaryIO, str], None]]:
-    """The drawn fixes, before their times are changed and as they leave, and what writes these."""
-    as_recorded, places = draw(plan, seed)
+    """The drawn fixes, before their times are changed and as they leave, and what writes these.
+
+    seed, base: as of `trailveil.release.drawing.draw`.
+    """
+    as_recorded, places = draw(plan, seed, *base)
     trace, grid = retimed(as_recorded, places, retiming)
     return as_recorded, trace, lambda out, suffix: write(trace, out, suffix, grid=grid)
 
@@ -250,7 +270,7 @@ def committed(
     except TrailveilError:
         if not receipt.appeared:
             with ledger.open() as book:
-                book.let_go(counted.number)
+                counted.let_go(book)
         raise
 
 

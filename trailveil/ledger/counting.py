@@ -2,15 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, cuts_before, is_in
+from trailveil.ledger.accounting import Account, account, cuts_before, is_in, worst_loss
 from trailveil.ledger.marks import marks_of
+from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.recounting import recounted
+from trailveil.ledger.relatives import Relatives, relatives_of, versions_in
+from trailveil.ledger.versions import relatives
+from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
+from trailveil.release.public import check_noise
+from trailveil.release.request import Method
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import TimeSeries
 
@@ -18,6 +26,8 @@ from trailveil.traces.trace import TimeSeries
 _SAME_NOISE = 1e-6
 # An epsilon above this is said to be everything.
 _ALL = 1e9
+# What two sums in floating point may differ by.
+_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -28,6 +38,7 @@ class Countable:
     mechanism, metres squared. prints: what the recording is recognised by. epsilon: of the worst
     part, by itself. plan: None for readings, of which no account is kept; bare where the process
     that counts got it from one that designed it. packed: its times and noise; marks: of `marks_of`.
+    base: of a version, the request of the one that its noise is drawn from.
     """
 
     begin: int
@@ -40,6 +51,7 @@ class Countable:
     plan: Plan | None = None
     packed: bytes = b""
     marks: tuple[Mark, ...] = ()
+    base: bytes = b""
 
     @property
     def sent(self) -> "Countable":
@@ -66,18 +78,25 @@ class Counted(NamedTuple):
 
     further: whether the recording, or a part of it, was released before with other noise. account:
     what it tells with all others; None for readings, and for many that are released again.
+    relies_on: the numbers of other versions, without which it would be counted as more.
     """
 
     number: int
     further: bool
     account: Account | None = None
+    relies_on: tuple[int, ...] = ()
+
+    def let_go(self, book: Book) -> None:
+        """Say that no file of it appeared: see `Book.let_go`."""
+        for number in (self.number, *self.relies_on):
+            book.let_go(number)
 
 
-def countable(plan: Plan, prints: bytes) -> Countable:
-    """The release of a trace, to be counted. prints: what its recording is recognised by."""
+def countable(plan: Plan, prints: bytes, base: bytes = b"") -> Countable:
+    """The release of a trace, to be counted. prints, base: as above."""
     begin, end = span(plan.trace)
     about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
-    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan))
+    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), base)
 
 
 def count(
@@ -106,10 +125,18 @@ def count(
     if instead:
         same = {row.number for row in book.alike(subject, release.series, release.prints)}
         gone = [row for row in before if row.number in same and row not in alike]
+        # A version is counted with what others of its recording are: without these, anew.
+        lost = {row.number for row in gone}
+        gone += [row for row in alike if lost & {*sum(versions_in(book.body(row.number)), ())}]
         for row in gone:
             book.withdraw(row.number)
-        before = [row for row in before if row not in gone]
-    further = len(before) > len(alike)
+        before, alike = ([row for row in rows if row not in gone] for rows in (before, alike))
+    kin = Relatives()
+    if release.plan is not None and before and not alike:
+        plan = release.whole(release.plan)
+        kin = relatives(book, plan, release.prints, release.base, before)
+    unrelated = [row for row in before if row.number not in {*kin.finer, *kin.coarser}]
+    further = len(unrelated) > len(alike)
     if further and not alike:
         cuts = cuts_before(book, [row.number for row in before], release.begin, release.prints)
         further = not release.is_in(cuts)
@@ -118,18 +145,25 @@ def count(
     if alike:
         number = alike[-1].number
         book.claim(number)
+        others = [row.number for row in before if row not in alike]
+        further = bool({*others} - relatives_of(book, number, others))
         if release.plan is None or not nearby:
             return Counted(number, further)
-        others = [row.number for row in before if row not in alike]
         plan = release.whole(release.plan)
-        return Counted(number, further, recounted(book, number, plan, others))
+        return Counted(number, further, recounted(book, number, plan, others, release.prints))
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
-        others = [row.number for row in before]
+        if book.overlapping(subject, PUBLIC, -(2**63), 2**63):
+            check_public(book, release.whole(release.plan), subject)
+        numbers = [row.number for row in before]
         # Without any other, and by itself, its times and noise are not looked at.
-        plan = release.whole(release.plan) if nearby or others else release.plan
-        entry, total = _with_account(book, entry, release, plan, others, limit, nearby=nearby)
-    return Counted(book.add(entry), further, total)
+        plan = release.whole(release.plan) if nearby or numbers else release.plan
+        entry, total = _with_account(
+            book, entry, release, plan, numbers, limit, kin=kin, nearby=nearby
+        )
+    for relative in (related := (*kin.finer, *kin.coarser)):
+        book.claim(relative)
+    return Counted(book.add(entry), further, total, related)
 
 
 def span(recording: TimeSeries) -> tuple[int, int]:
@@ -190,27 +224,66 @@ def _with_account(
     others: Sequence[int],
     limit: float | None,
     *,
+    kin: Relatives,
     nearby: bool,
 ) -> tuple[Entry, Account]:
     """The entry of a release of a trace, whole, and its account; refused beyond the limit.
 
-    others: the numbers of releases that are of its recording.
+    others: the numbers of releases that are of its recording; kin: of these, which are versions.
     """
-    total, marks = account(
-        book, plan, release.marks, entry.subject, others, nearby=nearby, prints=entry.prints
-    )
-    check_total(total, limit, plan.request.epsilon)
+    how: dict[str, Any] = {"nearby": nearby, "prints": entry.prints, "kin": kin}
+    total, marks = account(book, plan, release.marks, entry.subject, others, **how)
+    if not kin.finer:  # a coarser version tells nothing more
+        check_total(total, limit, plan.request.epsilon)
     body = {
         **entry.body,
         "epsilon": total.epsilon,
         "total": max(total.total, total.known) if nearby else None,
-        "known": total.known if nearby or others else None,
-        "times": total.times if nearby or others else None,
+        # A coarser version tells nothing more: at its own, larger radius that is another epsilon.
+        "known": max(total.epsilon, total.before)
+        if kin.finer
+        else (total.known if nearby or others else None),
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
+        "loss": worst_loss(plan),
     }
+    if plan.version:
+        related = (*kin.finer, *kin.coarser)
+        bases = [n for n in related if book.rows[n - 1].request == release.base]
+        body["version"] = {
+            "name": plan.version,
+            "base": bases[-1] if bases else None,
+            "share": plan.layer.share if plan.layer is not None else 0.0,
+            "finer": kin.finer,
+            "coarser": kin.coarser,
+        }
     whole = replace(entry, epsilon=total.epsilon, body=body, marks=marks, blob=release.packed)
     return whole, total
+
+
+def check_public(book: Book, plan: Plan, subject: str) -> None:
+    """Refuse a release that was planned without what is public by now."""
+    times = plan.trace.times
+    public = public_around(book, subject, int(times[0]), int(times[-1]))
+    if not public:
+        return
+    request = plan.request
+    if request.method is not Method.CUT:
+        visits = [interval for visit in plan.visited for interval in visit.intervals]
+        spans = [(part.stretch.begin, part.stretch.end) for part in plan.findings]
+        check_noise(plan.trace, request.path_from, public, [*spans, *visits])
+    if not request.method.cuts:
+        return
+    scaled = [each._replace(deviation=each.deviation / request.scale) for each in public]
+    for part in plan.findings:
+        window = Window.of(plan.trace, part.stretch, request.uncertain, scaled)
+        silent = max((part.cut or 0.0) - request.uncertain, np.nextafter(window.silence, 0.0))
+        left = window.variance(request.paces, silent)
+        if left * part.exposures[0].loss / request.wide**2 * _ROUNDING < 1:
+            raise Refused(
+                "a release must reckon with what is public already, got one that was planned "
+                "without it: protect the recording again, by itself"
+            )
 
 
 def check_total(account: Account, limit: float | None, asked: float) -> None:

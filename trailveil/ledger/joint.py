@@ -28,6 +28,7 @@ from trailveil.ledger import Book, LedgerRow
 from trailveil.ledger.marks import MOST_JOINT, kernels_for, own_noise, unnamed_parts
 from trailveil.ledger.places import EVERYTHING, epsilon_of
 from trailveil.ledger.recorded import reach_of, unpacked
+from trailveil.ledger.relatives import finest_alone
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.movement import Movement
@@ -133,7 +134,7 @@ def of_one_recording(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[fl
 def with_nearby(book: Book, plan: Plan, subject: str) -> float:
     """Epsilon of the worst protected time of this release and of those near it."""
     request = plan.request
-    rows = [row for row in book.standing(subject) if not row.series]
+    rows = finest_alone(book, [row for row in book.standing(subject) if not row.series])
     first = int(plan.trace.times[0])
     parts = unnamed_parts(plan)  # the others are counted for their places
     spans = [part.stretch.seconds(plan.trace) for part in parts]

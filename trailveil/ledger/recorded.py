@@ -9,7 +9,7 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.traces.trace import NANOSECONDS, Trace, seconds_since_the_first
 
 if TYPE_CHECKING:  # the ledger is read without what designs releases
+    from trailveil.designer.window import WindowNoise
     from trailveil.release.places import Place
     from trailveil.release.plan import Plan
 
@@ -104,7 +105,8 @@ class StoredRelease:
     None for one that is no factor and floor. parts: (begin, end) that it protected, nanoseconds.
     roots: of each draw of common noise, by its name; visits: by that, or by the place that was cut.
     proved: seconds around a part in which nothing is assumed, and `reach_of`; infinite where they
-    were not kept.
+    were not kept. windows, noises, about, bound: of noise that versions may be drawn from, as of
+    `trailveil.release.layers.Layer`; empty for others.
     """
 
     times: NDArray[np.int64]
@@ -114,6 +116,10 @@ class StoredRelease:
     roots: dict[bytes, FloatArray]
     visits: dict[bytes, list[tuple[int, int]]]
     proved: tuple[float, float] = (inf, inf)
+    windows: tuple[tuple[float, float], ...] = ()
+    noises: "tuple[WindowNoise, ...]" = ()
+    about: tuple[bytes, ...] = ()
+    bound: float = 0.0
 
     @property
     def exact(self) -> bool:
@@ -154,6 +160,10 @@ def packed(plan: "Plan") -> bytes:
             arrays[f"even {number}"] = design.even
             if design.odd is not None:
                 arrays[f"odd {number}"] = design.odd
+        if not plan.common:  # with which nothing is drawn from it later
+            about = json.dumps([part.hex() for part in plan.identity[2:]]).encode()
+            arrays["about"] = np.frombuffer(about, dtype=np.uint8)
+            arrays["bound"] = np.array([plan.request.noise_bound])
     else:
         factor = mechanism.factor[:, : plan.own_columns]
         rows = np.flatnonzero(np.any(factor != 0, axis=1))
@@ -173,9 +183,11 @@ def unpacked(blob: bytes) -> StoredRelease:
     else:
         arrays, tail = from_bytes(blob)
     times, released, mechanism = arrays["times"], arrays["released"], None
+    noises: tuple[WindowNoise, ...] = ()
     if arrays["plain"][0]:
         if "windows" in arrays:
-            factor = _of_windows(arrays)
+            noises = _noises(arrays)
+            factor = columns_around(times, arrays["windows"].tolist(), noises)
         elif "at" in arrays:  # as earlier versions had it: rows of columns that several shared
             columns = from_bytes(tail)[0]["columns"]
             factor = float(arrays["scale"][0]) * columns[arrays["at"]]
@@ -199,7 +211,22 @@ def unpacked(blob: bytes) -> StoredRelease:
         {name: arrays[f"root {name.hex()}"] for name in names},
         {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in places},
         tuple(arrays.get("proved", np.array([inf, inf])).tolist()),
+        **_of_versions(arrays, noises),
     )
+
+
+def _of_versions(
+    arrays: Mapping[str, NDArray[Any]], noises: "tuple[WindowNoise, ...]"
+) -> dict[str, Any]:
+    """What versions may be drawn from, where it was kept."""
+    if "about" not in arrays:
+        return {}
+    return {
+        "windows": tuple((a, b) for a, b in arrays["windows"].tolist()),
+        "noises": noises,
+        "about": tuple(bytes.fromhex(part) for part in json.loads(arrays["about"].tobytes())),
+        "bound": float(arrays["bound"][0]),
+    }
 
 
 def reach_of(plan: "Plan") -> float:
@@ -213,17 +240,33 @@ def reach_of(plan: "Plan") -> float:
     return max(ends) + plan.request.uncertain if ends else inf
 
 
-def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
-    """The factor (n, r) of noise around windows."""
-    from trailveil.designer.window import WindowNoise, together
+def _noises(arrays: Mapping[str, NDArray[Any]]) -> "tuple[WindowNoise, ...]":
+    """The noise around each window."""
+    from trailveil.designer.window import WindowNoise
     from trailveil.privacy.false_tracks import Knots
 
-    seconds, around = seconds_since_the_first(arrays["times"]), []
-    for number, (begin, end) in enumerate(arrays["windows"].tolist()):
-        knots = Knots(tuple(arrays[f"knots {number}"].tolist()))
-        noise = WindowNoise(
-            knots, arrays[f"even {number}"], arrays.get(f"odd {number}"), {}, float("nan")
+    return tuple(
+        WindowNoise(
+            Knots(tuple(arrays[f"knots {number}"].tolist())),
+            arrays[f"even {number}"],
+            arrays.get(f"odd {number}"),
+            {},
+            float("nan"),
         )
+        for number in range(len(arrays["windows"]))
+    )
+
+
+def columns_around(
+    times: NDArray[np.int64],
+    windows: Iterable[tuple[float, float]],
+    noises: "Sequence[WindowNoise]",
+) -> FloatArray:
+    """The factor (n, r) of noise around windows, seconds since the first of times (n,)."""
+    from trailveil.designer.window import together
+
+    seconds, around = seconds_since_the_first(times), []
+    for (begin, end), noise in zip(windows, noises, strict=True):
         before, after = np.maximum(begin - seconds, 0.0), np.maximum(seconds - end, 0.0)
         around.append((before, after, noise))
     return together(around)

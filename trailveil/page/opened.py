@@ -14,10 +14,11 @@ from trailveil.errors import InvalidValue
 from trailveil.files.source import load as bytes_of
 from trailveil.files.source import named
 from trailveil.ledger import Ledger
-from trailveil.ledger.commit import known_places
+from trailveil.ledger.commit import known_places, known_public
 from trailveil.ledger.identity import ME
 from trailveil.release.places import Visited
 from trailveil.release.protect import requested
+from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.cleaning import Cleaning
@@ -42,8 +43,9 @@ _LARGEST = 1e30  # as of the command line: squares of such numbers can be reckon
 class Opened:
     """A recording and all that `protect` would be told of it besides what to protect.
 
-    visits: the places with names that it visits. ends: what `protect` takes by itself,
-    the ends that are at none of these. limit: of epsilon in total, or None.
+    visits: the places with names that it visits. public: what is public around it. ends: what
+    `protect` takes by itself, the ends that are at none of these. limit: of epsilon in total, or
+    None.
     """
 
     source: Path
@@ -52,6 +54,7 @@ class Opened:
     cleaning: Cleaning
     ledger: Ledger
     visits: tuple[Visited, ...] = ()
+    public: tuple[Position, ...] = ()
     ends: tuple[Stretch, ...] = ()
     subject: str = ME
     key: bytes | None = None
@@ -101,7 +104,8 @@ def opened(
     visits = known_places(ledger, trace, subject=opened.subject, key=opened.key)
     parts = requested(trace, Chosen(returns=False), Request(()), visits).stretches
     ends = tuple(part for part in parts if not part.variance)
-    return replace(opened, visits=tuple(visits), ends=ends)
+    public = known_public(ledger, trace, opened.subject)
+    return replace(opened, visits=tuple(visits), public=public, ends=ends)
 
 
 def asked_in(stated: object) -> PageRequest:
@@ -153,7 +157,8 @@ def request_of(source: Opened, asked: PageRequest) -> Request:
     if asked.activity != AUTO:
         floor, middle = ACTIVITIES[asked.activity], MIDDLE[asked.activity]
         bare = replace(bare, floor=floor, middle=middle)
-    request = requested(source.trace, _chosen(source, asked), bare, source.visits)
+    chosen = _chosen(source, asked)
+    request = requested(source.trace, chosen, bare, source.visits, source.public)
     return replace(
         request, stretches=tuple(replace(stretch, by_place=True) for stretch in request.stretches)
     )

@@ -42,6 +42,7 @@ from trailveil.gp.gaussian import (
     rounding,
 )
 from trailveil.gp.kernels import Kernel, StoppedClock
+from trailveil.privacy.coupled import Coupling, independent
 from trailveil.privacy.extended_loss import loss_in
 from trailveil.privacy.loss import Loss, loss_between
 from trailveil.privacy.mechanism import Mechanism
@@ -53,12 +54,12 @@ from trailveil.privacy.rows import (
     SeriesPoints,
     covariance,
     double,
+    everywhere,
     extended,
     extended_noise,
     known_rows,
     least_eigenvalue,
     levels,
-    points_of,
     reduced,
     released_rows,
     system,
@@ -68,15 +69,17 @@ from trailveil.privacy.secrets import Secret
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """A recording that was released once: its mechanism, with times and noise.
+    """One coordinate of one recording, released once: its mechanism, with times and noise.
 
     recording: whose measurement noise it is. Two releases of one recording share the measurement
-    noise of each fix they have in common (same time); another device is another recording. Raises
-    InvalidValue where a fix is released twice in it.
+    noise of each fix they have in common (same time); another device is another recording.
+    dimension: which coordinate it is, for a prior of several. Raises InvalidValue where a fix is
+    released twice in it.
     """
 
     mechanism: Mechanism
     recording: str = "recording"
+    dimension: int = 0
 
     def __post_init__(self) -> None:
         """Check that each fix is released once."""
@@ -86,7 +89,7 @@ class Release:
 
 
 def joint_loss(
-    prior: Kernel,
+    prior: Kernel | Coupling,
     releases: Sequence[Release],
     secret: Secret,
     *,
@@ -95,14 +98,17 @@ def joint_loss(
 ) -> Loss:
     """The loss matrix of a secret when all the releases are seen together.
 
-    prior: a kernel, measurement noise included. secret: of k locations, times in seconds on the
-    clock of the releases; L is (k, k). recording: whose recorded values are meant by a recorded
-    secret and by `known` (default: the first release's). known: what the adversary knows besides.
+    prior: a kernel, measurement noise included, for one coordinate, L (k, k); or a coupled prior of
+    d coordinates, L (k d, k d) with the d rows of each location together. secret: of k locations,
+    times in seconds on the clock of the releases. recording: whose recorded values are meant by a
+    recorded secret and by `known` (default: the first release's). known: what
+    the adversary knows besides, in every coordinate.
 
-    Exact for singular noise too. Dense, O(N^3) for N rows in all; O(N) for a Markov prior where no
-    two recordings share a moment and no noise is a process. Raises NumericalError where no
-    trustworthy figure can be computed; the loss is infinite (NumericalError says so) where the
-    releases determine the secret. Source: the paper, corollary 3.4.1.
+    Exact for singular noise too. Dense, O(N^3) for N rows in all; O(N) for one coordinate of a
+    Markov prior where no two recordings share a moment and no noise is a process.
+    Raises NumericalError where no trustworthy figure can be computed; the loss is infinite
+    (NumericalError says so) where the releases determine the secret. Source: the paper, corollary
+    3.4.1.
     """
     scene = _scene(prior, releases, secret, recording, known)
     if scene.released == 0:
@@ -124,7 +130,7 @@ def joint_loss(
 class Composition:
     """Several releases that are seen together."""
 
-    prior: Kernel
+    prior: Kernel | Coupling
     releases: tuple[Release, ...]
 
     def loss(self, secret: Secret, **options: Any) -> Loss:
@@ -132,10 +138,10 @@ class Composition:
         return joint_loss(self.prior, self.releases, secret, **options)
 
 
-def compose(prior: Kernel, releases: Sequence[Release]) -> Composition:
+def compose(prior: Kernel | Coupling, releases: Sequence[Release]) -> Composition:
     """Releases that are seen together. Source: the paper, corollary 3.4.1.
 
-    prior: a kernel, measurement noise included.
+    prior: a kernel, measurement noise included, or a coupled prior of several coordinates.
 
     >>> kernel, secret = tv.kernels.RBF(6.1) + tv.kernels.White(0.1), tv.Secret.at(24.0)
     >>> prior = tv.Prior(kernel, np.arange(50.0))
@@ -154,12 +160,12 @@ def compose(prior: Kernel, releases: Sequence[Release]) -> Composition:
 class _Scene:
     """Everything that is seen, and the secret.
 
-    mechanisms: each with the number of its recording. known: points known to `accuracy`. at: the
-    points that the secret is made of, by `weights` (k, number of points).
+    mechanisms: each with the number of its recording and its dimension. known: points known to
+    `accuracy`. at: the points that the secret is made of, by `weights` (k d, number of points).
     """
 
-    prior: Kernel
-    mechanisms: list[tuple[Mechanism, int]]
+    prior: Coupling
+    mechanisms: list[tuple[Mechanism, int, int]]
     known: SeriesPoints
     accuracy: float
     at: SeriesPoints
@@ -167,34 +173,34 @@ class _Scene:
 
     @property
     def size(self) -> int:
-        """k."""
+        """k d."""
         return int(self.weights.shape[0])
 
     @property
     def released(self) -> int:
         """How many rows are released."""
-        return sum(mechanism.rows.size for mechanism, _ in self.mechanisms)
+        return sum(mechanism.rows.size for mechanism, _, _ in self.mechanisms)
 
     @property
     def moved(self) -> FloatArray:
-        """The loadings (k, q) of the secret on the levels of the series."""
+        """The loadings (k d, q) of the secret on the levels of the series."""
         return np.asarray(self.weights @ levels(self.prior, self.at))
 
     @property
     def base(self) -> FloatArray:
-        """P0 (k, k): the secret's variance without levels."""
+        """P0 (k d, k d): the secret's variance without levels."""
         inner = covariance(self.prior, self.at, self.at, double, levels=False)
         return np.asarray(self.weights @ inner @ self.weights.T)
 
     @property
     def scale(self) -> FloatArray:
-        """The deviations that each location weighs up, added up, levels aside (k,)."""
+        """The deviations that each location weighs up, added up, levels aside (k d,)."""
         inner = covariance(self.prior, self.at, self.at, double, levels=False)
         return np.asarray(np.abs(self.weights) @ np.sqrt(np.diagonal(inner)))
 
 
 def _scene(
-    prior: Kernel,
+    prior: Kernel | Coupling,
     releases: Sequence[Release],
     secret: Secret,
     recording: str | None,
@@ -202,8 +208,16 @@ def _scene(
 ) -> _Scene:
     if not releases:
         raise InvalidValue("there must be at least one release, got none")
+    coupling = independent(prior) if isinstance(prior, Kernel) else prior
+    dimensions = coupling.dimensions
+    for release in releases:
+        if not 0 <= release.dimension < dimensions:
+            raise InvalidValue(
+                f"the dimension of a release must be in 0..{dimensions - 1}, "
+                f"got {release.dimension}"
+            )
     if secret.window is not None:
-        prior = prior.warp(StoppedClock((secret.window,)))
+        coupling = coupling.warp(StoppedClock((secret.window,)))
     names = list(dict.fromkeys(release.recording for release in releases))
     meant = names[0] if recording is None else recording
     if meant not in names:
@@ -212,12 +226,15 @@ def _scene(
     if secret.recorded:
         _check_recorded(secret, [release for release in releases if release.recording == meant])
     return _Scene(
-        prior,
-        [(release.mechanism, names.index(release.recording)) for release in releases],
-        points_of(known.times, number),
+        coupling,
+        [
+            (release.mechanism, names.index(release.recording), release.dimension)
+            for release in releases
+        ],
+        everywhere(known.times, dimensions, number),
         known.accuracy,
-        points_of(secret.times, number if secret.recorded else TRUTH),
-        secret.weights,
+        everywhere(secret.times, dimensions, number if secret.recorded else TRUTH),
+        np.asarray(np.kron(secret.weights, np.eye(dimensions)), dtype=np.float64),
     )
 
 
@@ -229,7 +246,7 @@ def _check_recorded(secret: Secret, releases: list[Release]) -> None:
 
 def _in_double(scene: _Scene) -> Loss | None:
     """The loss in double precision, or None where that is lost altogether."""
-    if any(mechanism.refinement is not None for mechanism, _ in scene.mechanisms):
+    if any(mechanism.refinement is not None for mechanism, _, _ in scene.mechanisms):
         return None
     known = known_rows(scene.known, scene.accuracy**2)
     released = [released_rows(*mechanism) for mechanism in scene.mechanisms]
@@ -291,7 +308,7 @@ def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
     points = reduce(SeriesPoints.and_then, [*released, scene.known])
     data = covariance(scene.prior, points, points, extended(m), levels=True)
     start = 0
-    for mechanism, _ in scene.mechanisms:
+    for mechanism, _, _ in scene.mechanisms:
         part = slice(start, start + mechanism.rows.size)
         data[part, part] = data[part, part] + extended_noise(m, mechanism)
         start += mechanism.rows.size

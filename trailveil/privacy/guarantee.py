@@ -137,23 +137,32 @@ def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
     return mu_for(epsilon, order) ** 2 / radius**2
 
 
-def paper_bound(losses: Sequence[FloatArray], radius: float) -> float:
-    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4."""
-    count = _locations(losses)
+def paper_bound(
+    losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
+) -> float:
+    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4.
+
+    locations: see `tight_bound`.
+    """
+    count = _locations(losses, locations)
     return float(count * radius**2 * max(0.0, *(largest_eigenvalue(loss) for loss in losses)))
 
 
-def tight_bound(losses: Sequence[FloatArray], radius: float) -> float:
+def tight_bound(
+    losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
+) -> float:
     """An upper bound of mu^2 = max delta^T L delta over pairs within `radius` at each location.
 
-    losses: one L (S, S) a dimension, all dimensions independent. The bound is r^2 sum(y) for the
-    least y with diag(y) >= L in every dimension, one common y: exact for one location, and a
-    certificate for every feasible y. Never above the paper's.
+    losses: one L (S, S) a dimension, all dimensions independent; or, when the dimensions are
+    coupled, one L (S d, S d) whose rows run location by location, with `locations` = S.
+    The bound is r^2 sum(y) for the least y with diag(y) >= L in every dimension, one common y:
+    exact for one location, and a certificate for every feasible y. Never above the paper's.
     """
-    count, paper = _locations(losses), paper_bound(losses, radius)
+    count = _locations(losses, locations)
+    paper = paper_bound(losses, radius, locations=count)
     if count == 1 or paper == 0.0:
         return paper
-    return min(paper, radius**2 * float(np.sum(_least_diagonal(losses))))
+    return min(paper, radius**2 * float(np.sum(_least_diagonal(losses, count))))
 
 
 def feasible_diagonal(loss: FloatArray) -> FloatArray:
@@ -161,48 +170,51 @@ def feasible_diagonal(loss: FloatArray) -> FloatArray:
     most = max(largest_eigenvalue(loss), 0.0)
     if most == 0.0:
         return np.zeros(loss.shape[0])
-    return _least_diagonal([loss])
+    return _least_diagonal([loss], loss.shape[0])
 
 
-def _locations(losses: Sequence[FloatArray]) -> int:
+def _locations(losses: Sequence[FloatArray], locations: int | None) -> int:
     """S, of losses that belong together."""
     if not losses:
         raise InvalidValue("a secret must have a loss matrix in at least one dimension, got none")
     size = losses[0].shape[0]
-    if any(loss.shape != (size, size) for loss in losses) or size < 1:
-        raise InvalidValue("the loss matrices of a secret must all have one shape, (S, S)")
+    count = size if locations is None else locations
+    if any(loss.shape != (size, size) for loss in losses) or count < 1 or size % count:
+        raise InvalidValue("the loss matrices of a secret must all have one shape, S or S d rows")
     if not all(np.all(np.isfinite(loss)) for loss in losses):
         raise InvalidValue("a loss matrix must be finite, got infinite or missing entries")
-    return int(size)
+    return count
 
 
-def _least_diagonal(losses: Sequence[FloatArray]) -> FloatArray:
-    """A y (S,) of nearly least sum with diag(y) >= L for all L, strictly feasible.
+def _least_diagonal(losses: Sequence[FloatArray], count: int) -> FloatArray:
+    """A y (count,) of nearly least sum with diag(y) >= L for all L, strictly feasible.
 
     Log-barrier Newton steps on t sum(y) - sum_j log det(diag(y) - L_j): the gap is rows / t, known
     at each step, so the last y is feasible and within the gap of the least.
     """
+    repeat = losses[0].shape[0] // count
     scale = max(float(np.abs(loss).max()) for loss in losses)
     stacked = [loss / scale for loss in losses]
     rows = sum(loss.shape[0] for loss in losses)
-    y = np.full(losses[0].shape[0], 1.1 * max(largest_eigenvalue(loss) for loss in stacked) + 0.1)
+    y = np.full(count, 1.1 * max(largest_eigenvalue(loss) for loss in stacked) + 0.1)
     t = rows / float(np.sum(y))
     while rows / t > _COMPOUND_GAP * max(1.0, float(np.sum(y))):
         t *= 8.0
-        y = _centre(y, t, stacked)
+        y = _centre(y, t, stacked, repeat)
     return np.asarray(scale * y)
 
 
-def _centre(y: FloatArray, t: float, losses: list[FloatArray]) -> FloatArray:
+def _centre(y: FloatArray, t: float, losses: list[FloatArray], repeat: int) -> FloatArray:
     for _ in range(60):
         gradient, hessian = np.full(y.size, t), np.zeros((y.size, y.size))
         for loss in losses:
-            inverse = np.linalg.inv(np.diag(y) - loss)
-            gradient -= np.diagonal(inverse)
-            hessian += inverse * inverse
+            inverse = np.linalg.inv(np.diag(np.repeat(y, repeat)) - loss)
+            blocks = inverse.reshape(y.size, repeat, y.size, repeat)
+            gradient -= np.einsum("iaia->i", blocks)
+            hessian += np.einsum("iajb,iajb->ij", blocks, blocks)
         step = -np.linalg.solve(hessian, gradient)
         size = 1.0
-        while not _feasible(y + size * step, losses):
+        while not _feasible(y + size * step, losses, repeat):
             size /= 2
             if size < 1e-12:
                 return y
@@ -212,11 +224,11 @@ def _centre(y: FloatArray, t: float, losses: list[FloatArray]) -> FloatArray:
     return y
 
 
-def _feasible(y: FloatArray, losses: list[FloatArray]) -> bool:
+def _feasible(y: FloatArray, losses: list[FloatArray], repeat: int) -> bool:
     from scipy.linalg import block_diag
 
     try:
-        cholesky_factor(block_diag(*(np.diag(y) - loss for loss in losses)))
+        cholesky_factor(block_diag(*(np.diag(np.repeat(y, repeat)) - loss for loss in losses)))
     except NumericalError:
         return False
     return True

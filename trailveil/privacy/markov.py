@@ -258,23 +258,6 @@ def markov_rows(
     return MarkovRows(series, noise, order, ordered, heard[order], chains, diagonal)
 
 
-def markov_system(
-    kernel: Kernel | None,
-    times: ArrayLike,
-    noise: FloatArray,
-    least: float,
-    *,
-    process: Process | None = None,
-    released: ArrayLike | None = None,
-) -> MarkovSystem:
-    """The System of rows at times (n,) with independent noise of variances (n,), in O(n).
-
-    See `markov_rows` and `MarkovRows.system`: rows that differ in nothing but their independent
-    noise are made once.
-    """
-    return markov_rows(kernel, times, process, released).system(noise, least)
-
-
 def covariance_product(kernel: Kernel, a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
     """kernel(a, b) x (n, m) for inputs a (n,), b (k,) and x (k, m), in bounded memory.
 

@@ -28,8 +28,8 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU, Kernel, Matern12, Matern32
 from trailveil.privacy.false_tracks import Knots
 
-# Seconds: no cut is longer on a side.
-_LONGEST_CUT = 86_400
+LONGEST_CUT = 86_400
+"""Seconds: no cut is longer on a side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +220,12 @@ def least_cut(floor: Movement, variance: float, sides: int) -> float:
     must be left of the window's place. sides: how many the recording goes on beyond, 1 or 2.
     Raises Refused for a cut of more than a day.
     """
-    if floor.bridged(_LONGEST_CUT) / sides < variance:
+    if floor.bridged(LONGEST_CUT) / sides < variance:
         raise Refused(
             "a cut must be shorter than a day on each side, got a longer one: ask for a smaller "
             "radius, a larger epsilon, or a faster --activity"
         )
-    whole = range(1, _LONGEST_CUT + 1)
+    whole = range(1, LONGEST_CUT + 1)
     return float(whole[bisect_left(whole, variance, key=lambda h: floor.bridged(h) / sides)])
 
 

@@ -1,6 +1,6 @@
 """Observed rows: values of a series as several releases show them, and what they say of a secret.
 
-A row is one fix of one recording, as one release shows it. Rows of one
+A row is one coordinate of one fix of one recording, as one release shows it. Rows of one
 fix share what is true of it and the measurement noise of its recording; two recordings of one
 moment (another device) share the truth alone. So the joint prior of the rows of two releases of one
 recording is singular, as it should be, and nothing is added to it:
@@ -24,6 +24,7 @@ from trailveil.gp.extended import Extended, Objects, exact_null_space
 from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray, System, dense_system
 from trailveil.gp.kernels import Kernel, split
 from trailveil.gp.statespace import is_markov
+from trailveil.privacy.coupled import Coupling
 from trailveil.privacy.markov import markov_rows
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import LARGEST_DENSE, noise_variance
@@ -37,19 +38,21 @@ TRUTH = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeriesPoints:
-    """Points of a series: times (n,) s, and of which recording (n,)."""
+    """SeriesPoints of a series: times (n,) s, dimension (n,), and of which recording (n,)."""
 
     times: FloatArray
+    dimension: NDArray[np.intp]
     recording: NDArray[np.intp]
 
     def at(self, kept: NDArray[Any]) -> "SeriesPoints":
         """Some of them, by mask or index."""
-        return SeriesPoints(self.times[kept], self.recording[kept])
+        return SeriesPoints(self.times[kept], self.dimension[kept], self.recording[kept])
 
     def and_then(self, other: "SeriesPoints") -> "SeriesPoints":
         """These, then the others."""
         return SeriesPoints(
             np.concatenate([self.times, other.times]),
+            np.concatenate([self.dimension, other.dimension]),
             np.concatenate([self.recording, other.recording]),
         )
 
@@ -97,13 +100,17 @@ class ObservedRows:
         )
 
 
-def points_of(times: FloatArray, recording: int) -> SeriesPoints:
-    """The points of a recording, by its number, at times (m,)."""
-    return SeriesPoints(times, np.full(times.size, recording))
+def everywhere(times: FloatArray, dimensions: int, recording: int) -> SeriesPoints:
+    """All coordinates at each time (m,), time by time: (m d) points."""
+    return SeriesPoints(
+        np.repeat(times, dimensions),
+        np.tile(np.arange(dimensions), times.size),
+        np.full(times.size * dimensions, recording),
+    )
 
 
 def covariance(
-    prior: Kernel, a: SeriesPoints, b: SeriesPoints, evaluate: Evaluate, *, levels: bool
+    prior: Coupling, a: SeriesPoints, b: SeriesPoints, evaluate: Evaluate, *, levels: bool
 ) -> Numbers:
     """Cov of the prior between points a and b, (n, m), in the arithmetic of `evaluate`.
 
@@ -111,9 +118,12 @@ def covariance(
     """
     same = (a.recording[:, None] == b.recording[None, :]) & (a.recording[:, None] != TRUTH)
     total: Numbers = np.zeros(same.shape)
-    for term in prior.terms():
-        if levels or not term.level_variance() > 0:
-            value = evaluate(term, a.times, b.times)
+    for kernel, matrix in prior.parts:
+        between = matrix[np.ix_(a.dimension, b.dimension)]
+        for term in kernel.terms():
+            if term.level_variance() > 0 and not levels:
+                continue
+            value = between * evaluate(term, a.times, b.times)
             total = total + (np.where(same, value, 0.0) if term.is_white() else value)
     return total
 
@@ -133,17 +143,24 @@ def extended(m: Extended) -> Evaluate:
     return evaluate
 
 
-def levels(prior: Kernel, points: SeriesPoints) -> FloatArray:
-    """The loadings (n, q) of points on the common level of the series, if it has one."""
-    level = split(prior)[1]
-    return np.full((points.times.size, int(level > 0)), np.sqrt(level))
+def levels(prior: Coupling, points: SeriesPoints) -> FloatArray:
+    """The loadings (n, q) of points on the common levels of the series."""
+    columns = []
+    for kernel, matrix in prior.parts:
+        level = split(kernel)[1]
+        if level > 0:
+            values, vectors = eigh(matrix)
+            root = vectors * np.sqrt(level * np.maximum(values, 0.0))
+            columns.append(root[points.dimension])
+    return np.hstack(columns) if columns else np.zeros((points.times.size, 0))
 
 
-def released_rows(mechanism: Mechanism, recording: int) -> ObservedRows:
-    """The rows of one mechanism, of one recording by its number."""
-    points = points_of(mechanism.times[mechanism.rows], recording)
+def released_rows(mechanism: Mechanism, recording: int, dimension: int) -> ObservedRows:
+    """The rows of one mechanism: one coordinate of one recording, by their numbers."""
+    times = mechanism.times[mechanism.rows]
+    points = SeriesPoints(times, np.full(times.size, dimension), np.full(times.size, recording))
     block, factor = _noise(mechanism)
-    return ObservedRows(points, (block,), np.full(points.times.size, block.floor), factor)
+    return ObservedRows(points, (block,), np.full(times.size, block.floor), factor)
 
 
 def _noise(mechanism: Mechanism) -> tuple[Block, FloatArray]:
@@ -221,7 +238,7 @@ def _fixes(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first row of each fix among some rows, and the number of the fix of each of these."""
     chosen = np.flatnonzero(among)
-    keys = np.stack([points.recording, points.times], axis=1)[chosen]
+    keys = np.stack([points.recording, points.dimension, points.times], axis=1)[chosen]
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return chosen[first], np.reshape(group, -1)
 
@@ -235,14 +252,18 @@ def _kept_blocks(blocks: tuple[Block, ...], kept: NDArray[np.intp]) -> tuple[Blo
     )
 
 
-def least_eigenvalue(prior: Kernel, rows: ObservedRows) -> float:
+def least_eigenvalue(prior: Coupling, rows: ObservedRows) -> float:
     """A lower bound of the eigenvalues of E Sigma E^T + blockdiag(D); 0 where none is known.
 
     Rows of one fix share measurement noise of variance w, and each has noise of at least
     d_i: M = w 1 1^T + diag(d). With d_0 the least, M - d_0 I has an inverse of trace 1/w + 2 sum
     over i > 0 of 1/(d_i - d_0), whose reciprocal is below its least eigenvalue.
     """
-    shared = noise_variance(prior, rows.points.times)
+    white = sum(
+        (noise_variance(kernel, rows.points.times) * matrix for kernel, matrix in prior.parts),
+        start=np.zeros((prior.dimensions,) * 2),
+    )
+    shared = float(white[0, 0]) if white.size == 1 else _least(white)
     _, group = _fixes(rows.points, np.ones(rows.own.size, dtype=np.bool_))
     order = np.lexsort((rows.own, group))
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -258,18 +279,19 @@ def least_eigenvalue(prior: Kernel, rows: ObservedRows) -> float:
     return float(np.min(own[starts] + 1.0 / (1.0 / shared + sums)))
 
 
-def system(prior: Kernel, rows: ObservedRows, least: float) -> System:
+def system(prior: Coupling, rows: ObservedRows, least: float) -> System:
     """E Sigma E^T + blockdiag(D) without levels and factor: dense, or in O(n) where that is meant.
 
-    O(n) for a Markov prior whose rows at one time are all of one recording, and noises that are
-    mere floors. Raises NumericalError where double precision cannot factorise it.
+    O(n) for one coordinate of a Markov prior whose rows at one time are all of one recording, and
+    noises that are mere floors. Raises NumericalError where double precision cannot factorise it.
     """
-    points, kernel = rows.points, split(prior)[0]
+    points, kernel = rows.points, split(prior.parts[0][0])[0]
     plain = all(block.matrix is None for block in rows.blocks)
-    if plain and points.times.size > LARGEST_DENSE:
+    if plain and points.times.size > LARGEST_DENSE and prior.dimensions == len(prior.parts) == 1:
+        scaled = None if kernel is None else float(prior.parts[0][1][0, 0]) * kernel
         recorded_once = np.unique(points.times).size == _fixes(points, rows.own >= 0)[0].size
-        if recorded_once and is_markov(kernel, points.times):
-            return markov_rows(kernel, points.times).system(rows.own, least)
+        if recorded_once and is_markov(scaled, points.times):
+            return markov_rows(scaled, points.times).system(rows.own, least)
     matrix = covariance(prior, points, points, double, levels=False)
     for block in rows.blocks:
         part = slice(block.start, block.stop)

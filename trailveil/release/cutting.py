@@ -13,9 +13,11 @@ some minutes: they begin and end at whole five minutes since the first fix that 
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +25,9 @@ from numpy.typing import NDArray
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
-from trailveil.privacy.movement import least_cut
+from trailveil.privacy.movement import LONGEST_CUT, least_cut
 from trailveil.release.common import Common
+from trailveil.release.public import NOTHING_PUBLIC, Around, Position, nothing_hidden
 from trailveil.release.request import Method, Paces, Request
 from trailveil.traces.projection import MICRO
 from trailveil.traces.returns import in_space
@@ -43,21 +46,31 @@ MOVEMENT = frozenset({"speed", "course", "cadence", "power"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """A part of a trace with what is uncertain around it. before, after: (n,) seconds to it."""
+    """A part of a trace with what is uncertain around it. before, after: (n,) seconds to it.
+
+    public: what is public already of places in it, before it and after it.
+    """
 
     stretch: Stretch
     before: FloatArray
     after: FloatArray
     inside: NDArray[np.bool_]
+    public: Around = NOTHING_PUBLIC
 
     @classmethod
-    def of(cls, trace: Trace, stretch: Stretch, uncertain: float) -> "Window":
-        """The window of a stretch. uncertain: seconds around it that belong to it."""
+    def of(
+        cls, trace: Trace, stretch: Stretch, uncertain: float, public: Sequence[Position] = ()
+    ) -> "Window":
+        """The window of a stretch. uncertain: seconds around it that belong to it.
+
+        public: positions that are public already.
+        """
         begin, end = stretch.seconds(trace)
         begin, end = begin - uncertain, end + uncertain
         before = np.maximum(begin - trace.seconds, 0.0)
         after = np.maximum(trace.seconds - end, 0.0)
-        return cls(stretch, before, after, stretch.rows(trace))
+        around = Around.of(public, stretch.begin, stretch.end, uncertain)
+        return cls(stretch, before, after, stretch.rows(trace), around)
 
     @property
     def silence(self) -> float:
@@ -67,23 +80,42 @@ class Window:
     def variance(self, paces: Paces, seconds: float) -> float:
         """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
         sides = self.sides(seconds)
-        return paces.around(self.stretch, sides).bridged(seconds) / sides
+        if not self.public:
+            return paces.around(self.stretch, sides).bridged(seconds) / sides
+        recorded = self._recorded(seconds)
+        known = sum(map(bool, map(or_, recorded, map(bool, self.public.sides))))
+        movement = paces.around(self.stretch, max(known, sides))
+        return 1 / self.public.precision(movement, seconds, recorded)
 
     def sides(self, silent: float = 0.0) -> int:
         """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
+        return max(1, sum(self._recorded(silent)))
+
+    def _recorded(self, silent: float) -> tuple[bool, bool]:
+        """Whether the recording goes on, before and after so many seconds."""
         if not self.before.size:
-            return 1
-        return max(1, int(self.before[0] > silent) + int(self.after[-1] > silent))
+            return False, False
+        return bool(self.before[0] > silent), bool(self.after[-1] > silent)
 
     def least_cut(self, paces: Paces, variance: float) -> float:
         """Seconds outward from the window of which nothing may be released.
 
         variance: square metres per coordinate that must be left.
         """
-        short = least_cut(paces.end, variance, 1)
-        if self.sides(short) < 2:
-            return short
-        return max(short, least_cut(paces.around(self.stretch, 2), variance, 2))
+        least = least_cut(paces.end, variance, 1)
+        if self.sides(least) > 1:
+            least = max(least, least_cut(paces.around(self.stretch, 2), variance, 2))
+        if not self.public or self.variance(paces, least) >= variance:
+            return least
+        return self._beside_what_is_public(paces, variance, int(least))
+
+    def _beside_what_is_public(self, paces: Paces, variance: float, least: int) -> float:
+        """The same where a cut of `least` seconds is too short, for what is public already."""
+        most = self.variance(paces, LONGEST_CUT)
+        if most < variance:
+            raise nothing_hidden(self.public, most)
+        whole = range(least, LONGEST_CUT + 1)
+        return float(whole[bisect_left(whole, variance, key=lambda h: self.variance(paces, h))])
 
     def within(self, seconds: float) -> NDArray[np.bool_]:
         """The fixes in the window and so many seconds outward (n,)."""
@@ -91,9 +123,14 @@ class Window:
 
 
 @lru_cache(maxsize=1)  # asked for with many a request of one trace
-def windows_of(trace: Trace, stretches: tuple[Stretch, ...], uncertain: float) -> list[Window]:
+def windows_of(
+    trace: Trace,
+    stretches: tuple[Stretch, ...],
+    uncertain: float,
+    public: tuple[Position, ...] = (),
+) -> list[Window]:
     """The window of each stretch, as of `Window.of`."""
-    return [Window.of(trace, stretch, uncertain) for stretch in stretches]
+    return [Window.of(trace, stretch, uncertain, public) for stretch in stretches]
 
 
 def silent(

@@ -15,24 +15,32 @@ from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace, cut_out
 
 
-def draw(plan: Plan, seed: bytes) -> tuple[Trace, Degrees]:
+def draw(plan: Plan, seed: bytes, *base: bytes) -> tuple[Trace, Degrees]:
     """The released fixes: their trace, and their places in whole microdegrees (n, 2).
 
-    seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
+    seed: 32 secret bytes that belong to this plan alone. base: of a version, the seeds of those
+    that it is drawn from. Positions of the trace are those released.
     All lie on the grid that was recorded, or on a coarser one of decimals. Without any noise they
     are those that were recorded, and their places are float64 degrees.
     """
     released = cut_out(plan.trace, np.asarray(plan.mechanism.released))
     if plan.mechanism.noise_trace == 0:
         return released, released.positions
-    unshared = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
-    noise = np.column_stack([noise_of(unshared, seed, axis) for axis in ("east", "north")])
+    noise = np.column_stack([_unshared(plan, (seed, *base), axis) for axis in ("east", "north")])
     for shared in plan.common:
         noise = noise + shared.columns @ shared.draw.T
     moved = plan.lattice + on_lattice(noise)
     # No digit is finer than what was recorded, whether a fix is moved or not.
     grid = plan.grid.rounded_places(plan.frame.to_degrees(moved[plan.mechanism.rows]))
     return replace(released, positions=grid / MICRO), grid
+
+
+def _unshared(plan: Plan, seeds: tuple[bytes, ...], axis: str) -> FloatArray:
+    """One draw (n,) of the noise that is the release's, or that of its versions, for one axis."""
+    if plan.layer is not None:
+        return np.asarray(sum(plan.layer.drawn(seeds, axis)))
+    alone = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
+    return noise_of(alone, seeds[0], axis)
 
 
 def on_lattice(noise: FloatArray) -> NDArray[np.int64]:

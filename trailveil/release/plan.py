@@ -29,10 +29,11 @@ from trailveil.release.cutting import (
     silent,
     windows_of,
 )
+from trailveil.release.layers import Layer
 from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
-from trailveil.traces.projection import Frame, placed
+from trailveil.traces.projection import MICRO, Frame, placed
 from trailveil.traces.selection import RETURN, Stretch
 from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
@@ -42,6 +43,10 @@ if TYPE_CHECKING:  # a cut alone is planned without what designs noise
     from trailveil.designer.window import WindowNoise
     from trailveil.privacy.anytime import Worst
     from trailveil.privacy.knowledge import Knowledge
+
+
+# Metres: whatever is released of a recording that reaches no farther is at what is hidden.
+_ONE_PLACE = 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
-    subject, key: whose it is and under which key, where stated.
+    subject, key: whose it is and under which key. version: its name. layer: its base, if any.
     """
 
     trace: Trace
@@ -96,6 +101,8 @@ class Plan:
     visited: tuple[Visited, ...] = ()
     subject: str | None = None
     key: bytes | None = None
+    version: str = ""
+    layer: Layer | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:
@@ -136,7 +143,8 @@ class Plan:
     @property
     def identity(self) -> tuple[bytes, ...]:
         """All that it depends on: see `identity`."""
-        return identity(self.trace, self.request, self.common)
+        alone = identity(self.trace, self.request, self.common)
+        return alone if self.layer is None else (*alone[:2], *self.layer.about)
 
     @property
     def grid(self) -> Grid:
@@ -161,8 +169,7 @@ class Plan:
     @property
     def own_columns(self) -> int:
         """How many columns of the mechanism are of this release alone: the first ones."""
-        shared = sum(noise.columns.shape[1] for noise in self.common)
-        return int(self.mechanism.factor.shape[1]) - int(shared)
+        return int(self.mechanism.factor.shape[1] - sum(n.columns.shape[1] for n in self.common))
 
 
 @lru_cache(maxsize=1)
@@ -202,7 +209,7 @@ def plan_parts(
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
-    windows, cuts = _cuts(trace, request)
+    windows, cuts = cuts_of(trace, request)
     released = _released(trace, request, windows, cuts, common)
     base = no_noise(trace.seconds).withholding(~released)
     designs = _designed(windows, request, cache, at_once)
@@ -223,13 +230,13 @@ def plan_parts(
     return with_common(plan, common)
 
 
-def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
+def cuts_of(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
     """The windows of a request, and seconds outward from each of which nothing is released.
 
     None for no cut. What is reckoned together must leave so many times as much.
     """
     parts = request.stretches
-    windows = windows_of(trace, parts, request.uncertain)
+    windows = windows_of(trace, parts, request.uncertain, request.public_in_frame)
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if not request.method.cuts:
@@ -249,7 +256,7 @@ def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    return np.flatnonzero(_released(trace, request, *_cuts(trace, request), common))
+    return np.flatnonzero(_released(trace, request, *cuts_of(trace, request), common))
 
 
 def _released(
@@ -279,7 +286,7 @@ def _designed(
         return []
     from trailveil.release.mixture import noise_for
 
-    return [noise_for(*asked, cache, at_once) for asked in _asked_of_noise(windows, request)]
+    return [noise_for(*asked, cache, at_once) for asked in asked_of_noise(windows, request)]
 
 
 def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:
@@ -290,11 +297,10 @@ def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bo
     from trailveil.designer.table import stored_noise
 
     windows = windows_of(trace, request.stretches, request.uncertain)
-    asked = _asked_of_noise(windows, request)
-    return all(stored_noise(*noise, cache) is not None for noise in asked)
+    return all(stored_noise(*asked, cache) for asked in asked_of_noise(windows, request))
 
 
-def _asked_of_noise(
+def asked_of_noise(
     windows: Sequence[Window], request: Request
 ) -> "Iterator[tuple[float, int, tuple[Knowledge, ...], float]]":
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
@@ -317,16 +323,22 @@ def _sum_of(
     return replace(base, factor=whole)
 
 
+def of_one_place(trace: Trace) -> bool:
+    """Whether a recording is nowhere but at one place: no part of it can be hidden."""
+    return float(np.hypot(*np.ptp(placed(trace.positions)[1], axis=0))) <= _ONE_PLACE * MICRO
+
+
 def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
     minutes = (max((cut or 0.0 for cut in cuts), default=0.0) + request.uncertain) / 60
     parts = len(request.stretches)
     named = any(stretch.variance for stretch in request.stretches)
     returns = any(RETURN in stretch.label for stretch in request.stretches)
     ends = trace.times[[0, -1]].tolist()
-    if any(part.begin <= ends[0] and ends[1] <= part.end for part in request.stretches):
+    whole = any(part.begin <= ends[0] and ends[1] <= part.end for part in request.stretches)
+    if whole or of_one_place(trace):
         return Refused(
             "a recording must leave the place that is protected, got one that stays there: do not "
-            "publish it, or say which part to protect (--no-ends with --between)"
+            "publish it"
         )
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "

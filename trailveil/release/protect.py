@@ -1,39 +1,50 @@
 """From a recording and what was asked for to a plan: the only place that knows the order of steps.
 
 What to protect (`requested`), the noise of places with names, the cut or the noise of everything
-else. The ledger counts a plan, and draws it, in `trailveil.ledger.commit`.
+else; of readings, noise or what is withheld. The ledger counts a plan, and draws it, in
+`trailveil.ledger.commit`.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from trailveil.errors import NumericalError, Refused
 from trailveil.release.common import Common
 from trailveil.release.places import Visited, shared_noise
-from trailveil.release.plan import Plan, plan_parts, with_common
+from trailveil.release.plan import Plan, cuts_of, plan_parts, with_common
+from trailveil.release.public import Position, check_noise, relevant
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import EXTENT, placed
+from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Chosen
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 if TYPE_CHECKING:
     from trailveil.designer.table import Cache
+    from trailveil.release.readings_release import ReadingsPlan
 
 _LONGEST_GAP = 366.0  # days
 
 
 def requested(
-    trace: Trace, chosen: Chosen, request: Request, places: Sequence[Visited] = ()
+    trace: Trace,
+    chosen: Chosen,
+    request: Request,
+    places: Sequence[Visited] = (),
+    public: Sequence[Position] = (),
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits.
 
-    Where it is cut, each visit of one of these is a part, too.
+    Where it is cut, each visit of one of these is a part, too. public: positions that are public
+    already; Refused where noise does not reckon with them.
     """
     request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and not chosen.states:
+        if public:
+            check_noise(trace, None, public, ())
         return request
     known = [interval for visit in places for interval in visit.intervals]
     stretches = chosen.stretches(trace, known)
@@ -42,9 +53,36 @@ def requested(
             part for visit in places for part in visit.parts(request.paces, request.uncertain)
         ]
         stretches.sort(key=lambda part: (part.begin, part.end))
-    return replace(request, stretches=tuple(stretches), returns=chosen.returns)
+    spans = [(part.begin, part.end) for part in stretches]
+    if public and request.method is not Method.CUT:
+        check_noise(trace, request.path_from, public, [*spans, *known])
+    request = replace(request, stretches=tuple(stretches), returns=chosen.returns)
+    if request.method.cuts and (told := relevant(public, spans, request.uncertain)):
+        request = replace(request, public=_that_matter(trace, replace(request, public=told)))
+    return request
 
 
+def _that_matter(trace: Trace, request: Request) -> tuple[Position, ...]:
+    """Of positions that are public, those that a cut has to do with: others are of no release."""
+    _, cuts = cuts_of(trace, request.framed(placed(trace.positions)[0]))
+    first, last = int(trace.times[0]), int(trace.times[-1])
+    parts = [
+        (part.begin, part.end, round(((cut or 0.0) + request.uncertain) * NANOSECONDS))
+        for part, cut in zip(request.stretches, cuts, strict=True)
+    ]
+    return tuple(
+        position
+        for position in request.public
+        for when in [position.when]
+        if not first <= when <= last or any(a - c < when < b + c for a, b, c in parts)
+    )
+
+
+@overload
+def protect(trace: Readings, request: Request) -> "ReadingsPlan": ...
+
+
+@overload
 def protect(
     trace: Trace,
     request: Request,
@@ -52,14 +90,29 @@ def protect(
     places: Sequence[Visited] = (),
     cache: "Cache | None" = None,
     at_once: bool = False,
-) -> Plan:
-    """Design the release of a trace. request: of `requested`, with the parts to protect.
+) -> Plan: ...
+
+
+def protect(
+    trace: Trace | Readings,
+    request: Request,
+    *,
+    places: Sequence[Visited] = (),
+    cache: "Cache | None" = None,
+    at_once: bool = False,
+) -> "Plan | ReadingsPlan":
+    """Design the release of a trace, or of readings. request: with the parts to protect.
 
     places: those with names that the trace visits, whose noise it shares. cache: where designs are
     kept beyond this process. at_once: show more noise than is needed where the least is not
-    designed yet: never release that. Raises as `trailveil.release.plan.plan_parts` and
-    `trailveil.release.everywhere.plan_everywhere` do.
+    designed yet: never release that. Raises as `trailveil.release.plan.plan_parts`,
+    `trailveil.release.everywhere.plan_everywhere` and
+    `trailveil.release.readings_release.plan_readings` do.
     """
+    if isinstance(trace, Readings):
+        from trailveil.release.readings_release import plan_readings  # it takes long to import
+
+        return plan_readings(trace, request)
     common = shared_noise(places, trace, request.method)
     if common:
         placed(trace.positions, furthest=EXTENT)  # noise for places is made for such frames

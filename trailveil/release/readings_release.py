@@ -120,15 +120,14 @@ def plan_readings(readings: Readings, request: Request) -> ReadingsPlan:
             f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "
             f"{request.unit} or more, got {white:g}: state what the instrument has"
         )
-    made = _plan_every(readings, request) if not request.stretches else _plan(readings, request)
-    least = max(made.grid.step, white)
-    made = replace(made, mechanism=made.mechanism.hiding(least))
-    if made.mechanism.max_std > _LARGEST_STD:
+    plan = _plan(readings, request) if request.stretches else _plan_every(readings, request)
+    plan = replace(plan, mechanism=plan.mechanism.hiding(max(plan.grid.step, white)))
+    if plan.mechanism.max_std > _LARGEST_STD:
         raise Refused(
             f"the noise must stay below {_LARGEST_STD:g} {request.unit}, got more: take a larger "
             "unit (and values in it), a smaller radius or a larger epsilon"
         )
-    return made
+    return plan
 
 
 def _plan(readings: Readings, request: Request) -> ReadingsPlan:
@@ -142,12 +141,12 @@ def _plan(readings: Readings, request: Request) -> ReadingsPlan:
             "at least two readings must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
-    found = crops(request.kernel, seconds, spans, request.bound**-0.5)
+    cropped = crops(request.kernel, seconds, spans, request.bound**-0.5)
     from trailveil.release.designing import only_withheld, optimal  # it takes long to import
 
     design = only_withheld if request.method is Method.CUT else optimal
-    designed = design(found, base, request.bound)
-    if len(found) > 1 or found[0].last - found[0].first < len(readings):
+    designed = design(cropped, base, request.bound)
+    if len(cropped) > 1 or cropped[0].last - cropped[0].first < len(readings):
         designed = _of_the_whole(readings, request, designed)
     return _judged(readings, request, designed)
 
@@ -261,7 +260,7 @@ def _judged(readings: Readings, request: Request, designed: "Designed") -> Readi
         _finding(readings, request, stretch, exposure, released)
         for stretch, exposure in zip(request.stretches, designed.exposures, strict=True)
     ]
-    worst = max(findings, key=lambda one: one.guarantee.mu)
+    worst = max(findings, key=lambda finding: finding.guarantee.mu)
     return ReadingsPlan(
         readings,
         request,

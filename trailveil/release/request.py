@@ -18,6 +18,7 @@ from trailveil.version import DESIGN_VERSION
 
 if TYPE_CHECKING:
     from trailveil.privacy.knowledge import Knowledge
+    from trailveil.release.public import Position
     from trailveil.traces.selection import Stretch
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
@@ -77,7 +78,7 @@ class Method(StrEnum):
 
 
 # Of a request: what its design does not depend on, but on what it stands beside.
-_ELSEWHERE = {"stretches", "returns", "scale", "unit"}
+_ELSEWHERE = {"stretches", "returns", "scale", "unit", "public"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ class Request:
     seconds around a part within which a stranger assumes nothing, either. returns: whether the
     stretches hold every time at which the trace is at one of their places. scale: how much longer
     than in truth a distance can be in the frame of the trace, see `framed`. unit: of readings, in
-    place of metres. Raises InvalidValue for numbers out of range.
+    place of metres. public: positions that are public already, as far as they tell of the
+    stretches. Raises InvalidValue for numbers out of range.
     """
 
     stretches: "tuple[Stretch, ...]"
@@ -113,6 +115,7 @@ class Request:
     returns: bool = False
     scale: float = 1 + Frame.SCALE_ERROR
     unit: str = METRES
+    public: "tuple[Position, ...]" = ()
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -139,6 +142,11 @@ class Request:
     def bound(self) -> float:
         """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
         return loss_bound_for(self.epsilon, self.radius * self.scale, self.order)
+
+    @property
+    def public_in_frame(self) -> "tuple[Position, ...]":
+        """What is public already, as well as it can be known in the frame."""
+        return tuple(each._replace(deviation=each.deviation / self.scale) for each in self.public)
 
     @property
     def wide(self) -> float:
@@ -181,6 +189,12 @@ class Request:
         return _adversaries(self.slowest, self.kernel, self.who, self.uncertain, self.steady)
 
     @property
+    def path_from(self) -> float | None:
+        """Seconds from a part from which on an adversary of the noise knows the path, if any."""
+        paths = [adversary.path for adversary in self.adversaries if adversary.path is not None]
+        return min(paths) + self.uncertain if paths else None
+
+    @property
     def noise_bound(self) -> float:
         """The most that the loss by noise may be: that leaves the metres that were asked for.
 
@@ -206,7 +220,8 @@ class Request:
         others = tuple(
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
-        return repr((DESIGN_VERSION, when, *others))
+        public = [tuple(map(tuple, self.public))] if self.public else []
+        return repr((DESIGN_VERSION, when, *others, *public))
 
 
 @lru_cache(maxsize=64)  # asked for again and again, of every part

@@ -69,6 +69,8 @@ def counted(account: "Account", radius: float, order: float) -> LedgerReport:
         "times": _or_all(account.times),
         "if_one_place": _or_all(account.one_place),
         "if_one_place_circle_68_m": _circle_of(account.one_place, radius, order),
+        "finest": account.finest or None,
+        "finest_circle_68_m": _circle_of(account.times, radius, order) if account.finest else None,
         "places": [told_of(place) for place in account.places],
         "cannot_know": CANNOT_KNOW,
     }
@@ -149,7 +151,9 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
         f"{_epsilon(account['known'])}"
     )
     items = [f"this release: epsilon {said(account['epsilon'], 3)}{whole}"]
-    if account["times"] != 0:
+    if account["finest"] is not None:
+        items.append(all_versions(account))
+    elif account["times"] != 0:
         items.append(
             "protected times of this one, with what was released beside them: "
             f"{_epsilon(account['times'])}"
@@ -169,6 +173,14 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
     whose = "" if account["subject"] == "me" else f" of {account['subject']}"
     title = f"In total, of {count_of(account['releases'], 'release')}{whose}"
     return [Section(title, listed("- ", items))]
+
+
+def all_versions(account: LedgerReport) -> str:
+    """What all versions of the recording tell together."""
+    circle = account["finest_circle_68_m"]
+    left = "" if circle is None else f": a stranger's best guess is a circle of {circle:,.0f} m"
+    finest = account["finest"]
+    return f"somebody who has all versions of this recording knows what {finest} tells{left}"
 
 
 def place_words(place: PlaceTotal) -> str:

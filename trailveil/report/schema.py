@@ -173,6 +173,8 @@ class LedgerReport(TypedDict):
     times: float | None
     if_one_place: float | None
     if_one_place_circle_68_m: float | None
+    finest: str | None
+    finest_circle_68_m: float | None
     places: list[PlaceTotal]
     cannot_know: str
 

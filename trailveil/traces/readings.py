@@ -1,9 +1,9 @@
 """A trace in one dimension: readings of one quantity, such as a temperature, with its unit.
 
 Positions on a globe and values in a unit share times and nothing else (`TimeSeries`). What a
-release needs of either is the same, and small: `times`; whole steps on a lattice, on which true
-values and noise are added exactly; and a way to write them. The lattice is that of
-`Frame.to_lattice` (micrometres) for a trace, of `Readings.steps` (decimals of the unit) here.
+release needs of either is small: `times`; whole steps on a lattice (`Frame.to_lattice` of a trace,
+in micrometres; `Readings.steps` here, in decimals of the unit), on which true values and noise are
+added exactly; and a way to write them.
 
 As with traces, nothing shows a value when printed.
 """

@@ -5,6 +5,7 @@ A zone that is not stated is that of the place: borders are simplified to a few 
 (tzfpy), so it counts only where all of a recording has it. No host is asked.
 """
 
+import contextlib
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
@@ -43,6 +44,19 @@ def moment(text: str, trace: TimeSeries, zone: tzinfo | None) -> int:
     except (ValueError, OverflowError) as error:
         form = "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
         raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another") from error
+
+
+def time_of(text: str, zone: tzinfo | None) -> int:
+    """A time of no recording, ISO 8601, in nanoseconds since 1970 UTC. zone: where it has none.
+
+    Raises InvalidValue where it cannot be read, or has no zone.
+    """
+    with contextlib.suppress(ValueError, OverflowError):
+        when = datetime.fromisoformat(text.strip())
+        if when.tzinfo is not None or zone is not None:
+            return _nanoseconds(when) if when.tzinfo else _local(text, when, zone)
+    form = "a time must be like 2024-05-14T08:30:00Z, or without Z and with --tz, got "
+    raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another")
 
 
 def check_inside(text: str, when: int, trace: TimeSeries, zone: tzinfo | None) -> None:

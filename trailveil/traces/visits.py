@@ -88,7 +88,7 @@ def visits(trace: Trace, place: Circle) -> list[Interval]:
         return []
     latitudes, longitudes = trace.positions.T
     count = len(trace)
-    away = _distances(
+    away = distances(
         latitudes, longitudes, np.full(count, place.latitude), np.full(count, place.longitude)
     )
     inside = away <= place.metres
@@ -101,7 +101,7 @@ def visits(trace: Trace, place: Circle) -> list[Interval]:
 def between_places(circle: Circle, other: Circle) -> float:
     """Metres between the middles of two places."""
     degrees = (circle.latitude, circle.longitude, other.latitude, other.longitude)
-    return float(_distances(*(np.array([value]) for value in degrees))[0])
+    return float(distances(*(np.array([value]) for value in degrees))[0])
 
 
 def _passing(trace: Trace, away: NDArray[np.float64], metres: float) -> list[int]:
@@ -110,7 +110,7 @@ def _passing(trace: Trace, away: NDArray[np.float64], metres: float) -> list[int
     outside, near = away > metres, away - metres
     may = outside[:-1] & outside[1:] & (near[:-1] <= reach) & (near[1:] <= reach)
     i = np.flatnonzero(may)
-    length = _distances(*trace.positions[i].T, *trace.positions[i + 1].T)
+    length = distances(*trace.positions[i].T, *trace.positions[i + 1].T)
     begin_away, other = away[i], away[i + 1]
     # Where along the way its nearest point to the place is: of a triangle with these three sides.
     # That the globe is round makes the height wrong by 0.1 % at 500 km.
@@ -120,7 +120,7 @@ def _passing(trace: Trace, away: NDArray[np.float64], metres: float) -> list[int
     return [int(index) for index in i[through]]
 
 
-def _distances(*degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def distances(*degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     """Metres between places: latitudes, longitudes, and those of the others; all (n,)."""
     latitude, longitude, other_latitude, other_longitude = degrees
     return np.asarray(_globe().inv(longitude, latitude, other_longitude, other_latitude)[2])

@@ -3,7 +3,6 @@
 import math
 import sys
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +13,10 @@ from trailveil.gp.balls import floats, matrix_of, precision
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
 from trailveil.privacy.adversary import PLAIN, Adversary, value_losses
-from trailveil.privacy.certified import observed
+from trailveil.privacy.certified import observed, posterior
 from trailveil.privacy.certified.certificate import certificate_of, check_claim, prove
-from trailveil.privacy.certified.losses import at_least, effective
-from trailveil.privacy.certified.observed import Observed, Remaining, remaining
+from trailveil.privacy.certified.losses import _first, at_least, effective
+from trailveil.privacy.certified.observed import Observed
 from trailveil.privacy.extended_loss import extended_loss
 from trailveil.privacy.guarantee import tight_bound
 from trailveil.privacy.mechanism import Mechanism
@@ -76,6 +75,24 @@ def test_agrees_for_who_knows_the_path() -> None:
     assert lost.upper >= exact * (1 - 1e-13)
 
 
+@pytest.mark.parametrize(
+    "adversary", [PLAIN, Adversary.knows_point(60.0), Adversary.knows_path(60.0)]
+)
+@pytest.mark.parametrize("process", [None, Matern32(40.0, 100.0)])
+def test_full_matrices_and_the_recursion_prove_the_same(
+    adversary: Adversary, process: Kernel | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = noise(process=process, floor=9.0)
+    who = PLAIN & adversary & Adversary.sees_stillness([(TIMES[10], TIMES[12])])
+    case = Prior(MOVING, TIMES), [SECRETS["two"]], mechanism, who
+    swept = prove(*case).lost[0]
+    monkeypatch.setattr(observed, "parts", lambda kernel: None)
+    whole = prove(*case).lost[0]
+    assert swept.upper == pytest.approx(whole.upper, rel=1e-11)
+    assert swept.lower <= whole.upper
+    assert whole.lower <= swept.upper
+
+
 @pytest.mark.parametrize("off", [1e-2, 1e-5])
 def test_weights_from_anywhere_give_balls_that_hold_the_truth(
     off: float, monkeypatch: pytest.MonkeyPatch
@@ -83,25 +100,20 @@ def test_weights_from_anywhere_give_balls_that_hold_the_truth(
     prior, places, others = Prior(MOVING, TIMES), SECRETS["two"], TIMES[[2, 20]]
     rows = Observed(prior, noise(), NOTHING_KNOWN)
     with precision(192):
-        truth = remaining(rows, places, others)
-        started = observed._started
+        truth = posterior.block(rows, places, others)
+        started = posterior._started
 
-        def poor(observed: Observed, secrets: list[Secret]) -> object:
-            weights, _ = started(observed, secrets)
+        def poor(observed: Observed, secret: Secret) -> object:
+            weights, _ = started(observed, secret)
             wrong = off * np.random.default_rng(4).standard_normal(weights.shape)
             return weights + wrong, lambda residual: 0 * residual
 
-        monkeypatch.setattr(observed, "_started", poor)
-        monkeypatch.setattr(observed, "LARGEST_INVERTED", 0)
-        wide = remaining(rows, places, others)
-        for ball, sharp in zip(_all(wide), _all(truth), strict=True):
-            assert ball.contains(sharp)
-            assert ball.rad() > 0
-
-
-def _all(left: Remaining) -> list[Any]:
-    rows = [*left.covariance, *left.shared]
-    return [*(value for row in rows for value in row), *left.variances]
+        monkeypatch.setattr(posterior, "_started", poor)
+        monkeypatch.setattr(posterior, "LARGEST_INVERTED", 0)
+        ball_block = posterior.block(rows, places, others)
+        assert ball_block.covariance.contains(truth.covariance)
+        assert ball_block.cross.contains(truth.cross)
+        assert all(entry.rad() > 0 for entry in ball_block.covariance.entries())
 
 
 def test_every_value_that_may_be_known_is_covered() -> None:
@@ -115,6 +127,27 @@ def test_every_value_that_may_be_known_is_covered() -> None:
     assert lost.upper >= float(each.max()) * (1 - 1e-5)
     assert lost.lower == pytest.approx(lost.upper, rel=1e-9)
     assert lost.at is not None
+
+
+def test_values_in_question_are_looked_at_until_the_worst_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prior, place, who = Prior(MOVING, TIMES), SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
+    mechanism = noise(12, floor=100.0**2)
+    expected = prove(prior, [place], mechanism, who).lost[0]
+    monkeypatch.setattr("trailveil.privacy.certified.losses._first", lambda times: [0])
+    lost = prove(prior, [place], mechanism, who).lost[0]
+    assert lost.at == expected.at
+    assert lost.upper == pytest.approx(expected.upper, rel=1e-12)
+    # Where any loss up to a limit is as good, fewer are looked at, and the bound holds.
+    limit = 2 * expected.upper
+    lost = prove(prior, [place], mechanism, who, enough=limit).lost[0]
+    assert expected.upper * (1 - 1e-12) <= lost.upper <= limit
+
+
+def test_the_first_values_are_the_nearest_on_each_side() -> None:
+    times = np.array([0.0, 1.0, 2.0, 50.0, 51.0, 52.0, 53.0])
+    assert set(_first(times)) >= {0, 2, 3, 6}
 
 
 def test_a_claim_that_is_optimistic_by_a_millionth_is_caught() -> None:
@@ -207,10 +240,10 @@ def test_no_ball_arithmetic_no_certificate(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     prior, place = Prior(KERNELS["rbf, no noise"], TIMES), SECRETS["place"]
-    monkeypatch.setattr("trailveil.privacy.certified.observed.LARGEST_INVERTED", 10)
+    monkeypatch.setattr("trailveil.privacy.certified.posterior.LARGEST_INVERTED", 10)
     with pytest.raises(NumericalError, match="independent noise"):
         prove(prior, [place], noise(), PLAIN)
-    monkeypatch.setattr("trailveil.privacy.certified.observed.LARGEST", 10)
+    monkeypatch.setattr("trailveil.privacy.certified.observed.LARGEST_DENSE", 10)
     with pytest.raises(Unavailable, match="at most 10 points"):
         prove(prior, [place], noise(), PLAIN)
     with pytest.raises(InvalidValue, match="in one span"):

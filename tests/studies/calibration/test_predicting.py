@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.markov_cases import markov_system
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
-from trailveil.privacy.markov import markov_system
 from trailveil.studies.calibration import left_out, predicted, predictions
 from trailveil.studies.fit import FAMILIES, FitSeries, log_likelihood
 

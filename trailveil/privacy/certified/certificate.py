@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.balls import BALLS, load_flint, lower, precision, upper
 from trailveil.privacy.adversary import Adversary, Judge, far_from, judge_of, span_of
-from trailveil.privacy.certified.losses import Lost, worst
-from trailveil.privacy.certified.observed import Observed, TooWide, bits_needed, remaining
+from trailveil.privacy.certified.losses import BallView, KnownValues, Lost, worst
+from trailveil.privacy.certified.observed import Observed, bits_needed
+from trailveil.privacy.certified.posterior import TooWide, block
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.loss import proportional
 from trailveil.privacy.mechanism import Mechanism, no_release
@@ -25,6 +26,8 @@ AGREEMENT = 1e-9
 _NARROW = 1e-12
 # ... and of so little that is lost of what is left, nothing can be said.
 _HARDLY = 1e-26
+# Of rows times locations: half an hour.
+_LARGEST_WORK = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +111,33 @@ class _Case:
         """In the precision that is set."""
         if share := self.share:
             return [self._proportional(secret, share) for secret in self.secrets]
-        judge, known, point = self.judge.prior, self.judge.known, self.adversary.point
+        adversary, judge, known = self.adversary, self.judge.prior, self.judge.known
         together, groups = _together(self.secrets), _groups(self.secrets)
-        points = far_from(judge, self.judge.span, point.away) if point else np.empty(0)
-        after = remaining(Observed(judge, self.mechanism, known), together, points)
-        before = remaining(Observed(judge, no_release(judge.times), known), together, points)
-        accuracy = point.accuracy if point else 1.0
-        return [worst(after, before, group, points, accuracy) for group in groups]
+        after = Observed(judge, self.mechanism, known)
+        before = Observed(judge, no_release(judge.times), known)
+        if (after.size + 1) * together.size > _LARGEST_WORK:
+            raise Unavailable(
+                f"a certificate must be for at most {_LARGEST_WORK} points times secrets, got "
+                f"{after.size} times {together.size}: name fewer secrets, or leave --certify out"
+            )
+        points = np.empty(0)
+        if adversary.point is not None:
+            points = far_from(judge, self.judge.span, adversary.point.away)
+        posterior, knew = block(after, together, points), block(before, together, points)
+        view = BallView(posterior, knew, groups)
+        values = None
+        if adversary.point is not None and points.size:
+            values = KnownValues(after, before, view, points, adversary.point.accuracy)
+        return worst(values, view, self.enough)
 
     def _proportional(self, secret: Secret, share: float) -> Lost:
         """Gamma = c Sigma: Q = P c / (1 + c) of recorded values."""
-        prior, nothing = self.judge.prior, np.empty(0)
-        before = remaining(Observed(prior, no_release(prior.times), NOTHING_KNOWN), secret, nothing)
+        prior = self.judge.prior
+        before = block(Observed(prior, no_release(prior.times), NOTHING_KNOWN), secret, np.empty(0))
         factor = BALLS.number(share) / (1 + BALLS.number(share))
-        rows = [[value * factor for value in row] for row in before.covariance]
-        return worst(replace(before, covariance=rows), before, range(secret.size), nothing, 1.0)
+        group = tuple(range(secret.size))
+        after = replace(before, covariance=before.covariance * factor)
+        return BallView(after, before, (group,)).alone(group)
 
 
 def _together(secrets: Sequence[Secret]) -> Secret:

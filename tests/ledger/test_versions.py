@@ -1,0 +1,211 @@
+"""Versions in the ledger: counted as what the finest tells, drawn later from what it keeps."""
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ledger.test_places import HOME, day
+from tests.rides import ride
+from trailveil.errors import Refused, UnwritableOutput
+from trailveil.ledger import Ledger
+from trailveil.ledger.accounting import Account
+from trailveil.ledger.commit import Receipt, check_released, commit, known_places, publish
+from trailveil.ledger.places import save_places
+from trailveil.ledger.planning import protect_versions
+from trailveil.ledger.relatives import finest_alone, finest_of
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
+from trailveil.release.request import Method, Request
+from trailveil.release.versions import Version
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
+
+TRACE = ride(60, 20.0, still=(20, 35))
+CHOSEN = Chosen(("start+9m",), returns=False, ends=False)
+
+
+def asked(radius: float, method: Method = Method.NOISE) -> Request:
+    return Request((), radius=radius, method=method, floor=3.6, middle=2.5)
+
+
+def planned(ledger: Ledger, *radii: float, **how: Any) -> list[Plan]:
+    method = how.pop("method", Method.NOISE)
+    versions = [Version(f"v{radius:.0f}", asked(radius, method)) for radius in radii]
+    return protect_versions(ledger, how.pop("trace", TRACE), CHOSEN, versions, **how)
+
+
+def published(
+    ledger: Ledger, folder: Path, groups: Sequence[Sequence[float]], **how: Any
+) -> dict[str, Receipt[Trace]]:
+    """The receipts of versions that are published in some runs, by name."""
+    receipts = {}
+    for radii in groups:
+        for plan in planned(ledger, *radii, **how):
+            receipts[plan.version] = publish(
+                plan, ledger, folder / f"{plan.version}.gpx", key=plan.key
+            )
+    return receipts
+
+
+def account(receipt: Receipt[Trace]) -> Account:
+    assert receipt.account is not None
+    assert not receipt.further
+    return receipt.account
+
+
+def test_the_finest_is_counted_and_a_coarser_one_tells_nothing_more(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    receipts = published(ledger, tmp_path, [(300.0, 50.0, 100.0)])
+    assert list(receipts) == ["v50", "v100", "v300"]
+    accounts = [account(receipt) for receipt in receipts.values()]
+    assert [each.epsilon for each in accounts] == pytest.approx([1.0] * 3)
+    # Somebody who has all: what v50 tells, at the radius of each.
+    assert [each.times for each in accounts] == pytest.approx([1.0, 4.0, 36.0], rel=3e-3)
+    assert [each.one_place for each in accounts] == pytest.approx([1.0, 4.0, 36.0], rel=3e-3)
+    assert [each.finest for each in accounts] == ["", "v50", "v50"]
+    with ledger.open() as book:
+        marks = [book.entry(number, b"").marks for number in (1, 2, 3)]
+        assert [float(np.max(mark[0].information)) > 0 for mark in marks] == [True, False, False]
+        # What is known of later releases is at the radius of the finest.
+        assert [book.body(number)["known"] for number in (1, 2, 3)] == pytest.approx([1.0] * 3)
+
+
+def test_a_finer_version_later_is_counted_for_what_it_tells_besides(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    receipts = published(ledger, tmp_path, [(300.0,), (50.0,), (1000.0,)])
+    accounts = [account(receipt) for receipt in receipts.values()]
+    assert [each.times for each in accounts] == pytest.approx([1.0, 1.0, 400.0], rel=3e-3)
+    # All together are one place's worth of the finest: at its own radius epsilon 1.
+    assert accounts[1].one_place == pytest.approx(1.0, rel=1e-3)
+    assert [each.finest for each in accounts] == ["", "v50", "v50"]
+    with ledger.open() as book:
+        assert finest_of(book, (1, 2, 3)) == 2
+        sums = [float(total[0]) for _, total in book.totals("me", bytes(16)).values()]
+        losses = [book.body(number)["loss"] for number in (1, 2, 3)]
+        assert losses == sorted(losses, reverse=False) or losses[1] == max(losses)
+        assert sums == [] or max(sums) <= losses[1] * 1.001
+
+
+def test_later_is_the_same_file_as_at_once(ledger: Ledger, tmp_path: Path) -> None:
+    """What the ledger keeps is enough to draw a coarser version that goes with an earlier one."""
+    key = secrets.token_bytes(32)
+    receipts = published(ledger, tmp_path, [(50.0,), (300.0,)], key=key)
+    at_once = [
+        plan for plan in planned(ledger, 50.0, 300.0, key=key, alone=True) if plan.version == "v300"
+    ]
+    assert planned(ledger, 300.0, key=key)[0].identity == at_once[0].identity
+    (tmp_path / "again").mkdir()
+    same = published(ledger, tmp_path / "again", [(300.0, 50.0)], key=key)
+    for name, receipt in receipts.items():
+        assert (account(same[name]).finest, account(same[name]).releases) == ("v50", 2)
+        assert np.array_equal(same[name].drawn.positions, receipt.drawn.positions)
+    with pytest.raises(Refused, match="another recording or another key"):
+        planned(ledger, 100.0, key=secrets.token_bytes(32))
+
+
+def test_cuts_of_several_radii_nest_in_both_orders(ledger: Ledger, tmp_path: Path) -> None:
+    receipts = published(ledger, tmp_path, [(30.0,), (15.0, 60.0)], method=Method.CUT)
+    released = {name: {*receipt.drawn.times.tolist()} for name, receipt in receipts.items()}
+    assert released["v60"] < released["v30"] < released["v15"]
+    accounts = {name: account(receipt) for name, receipt in receipts.items()}
+    assert accounts["v15"].times == pytest.approx(accounts["v15"].epsilon)
+    # By how long nothing is released in truth, which is no less than the cut of v15.
+    assert 2 < accounts["v60"].times < accounts["v15"].epsilon * 16
+    assert {each.finest for each in accounts.values()} == {"", "v15"}
+    # Without being versions, a second cut is refused as ever.
+    request = requested(TRACE, CHOSEN, asked(10.0, Method.CUT))
+    with pytest.raises(Refused, match="must be released once"):
+        check_released(ledger, TRACE, request, again=False)
+
+
+def test_noise_after_a_cut_is_counted_as_nothing_more(ledger: Ledger, tmp_path: Path) -> None:
+    published(ledger, tmp_path, [(15.0,)], method=Method.CUT)
+    receipts = published(ledger, tmp_path, [(60.0,)], method=Method.BOTH)
+    assert account(receipts["v60"]).finest == "v15"
+    with pytest.raises(Refused, match="noise at fixes that an earlier cut withholds"):
+        planned(ledger, 300.0)
+
+
+def test_replace_withdraws_versions_together(ledger: Ledger, tmp_path: Path) -> None:
+    """A coarser version that stays is counted anew, in full, where the finer one is gone."""
+    published(ledger, tmp_path, [(50.0, 300.0)])
+    (plan,) = [x for x in planned(ledger, 50.0, 300.0) if x.version == "v300"]
+    receipt = publish(plan, ledger, tmp_path / "b.gpx", instead=True)
+    assert account(receipt).finest == ""
+    assert account(receipt).times == pytest.approx(1.0)
+    with ledger.open() as book:
+        assert len(book.standing()) == 1
+        number = book.standing()[0].number
+        assert float(np.max(book.entry(number, b"").marks[0].information)) > 0
+
+
+def test_a_run_that_fails_lets_go_of_what_it_relied_on(ledger: Ledger, tmp_path: Path) -> None:
+    """The finer version stays as long as a coarser one that counts on it, and no longer."""
+    finest, coarsest = planned(ledger, 50.0, 300.0)
+    failed = UnwritableOutput("no room")
+
+    def fails() -> None:
+        with commit(finest, ledger), commit(coarsest, ledger):
+            raise failed
+
+    with pytest.raises(UnwritableOutput):
+        fails()
+    with ledger.open() as book:
+        assert book.standing() == []
+
+    def fails_after() -> None:
+        with commit(finest, ledger):
+            publish(coarsest, ledger, tmp_path / "public.gpx")
+            raise failed
+
+    with pytest.raises(UnwritableOutput):
+        fails_after()
+    with ledger.open() as book:
+        assert len(book.standing()) == 2
+    assert ledger.verify() == 2
+
+
+def test_a_limit_is_of_what_is_new(ledger: Ledger, tmp_path: Path) -> None:
+    """The coarser version adds nothing, whatever the total is at its radius."""
+    for plan in planned(ledger, 50.0, 300.0):
+        publish(plan, ledger, tmp_path / f"{plan.version}.gpx", limit=1.01)
+    (finer,) = planned(ledger, 25.0)
+    with pytest.raises(Refused, match="epsilon in total must be at most"):
+        publish(finer, ledger, tmp_path / "x.gpx", limit=0.5)
+
+
+def test_what_is_near_in_time_is_counted_with_the_finest_alone(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    published(ledger, tmp_path, [(300.0,), (50.0, 1000.0)])
+    with ledger.open() as book:
+        assert [row.number for row in finest_alone(book, book.standing())] == [2]
+
+
+def test_a_place_with_a_name_has_its_noise_in_each_version(ledger: Ledger, tmp_path: Path) -> None:
+    """The noise of the place is one draw, in all versions; it is counted once."""
+    save_places(ledger, [HOME])
+    trace = day(1)
+    where = {"trace": trace, "places": known_places(ledger, trace)}
+    plans = planned(ledger, 50.0, 300.0, **where)
+    accounts = [account(publish(p, ledger, tmp_path / f"{p.version}.gpx")) for p in plans]
+    assert [len(plan.common) for plan in plans] == [1, 1]
+    assert np.array_equal(plans[0].common[0].draw, plans[1].common[0].draw)
+    assert accounts[0].places[0].total == accounts[1].places[0].total
+    with pytest.raises(Refused, match="noise that cannot be drawn again"):
+        planned(ledger, 1000.0, **where)
+
+
+def test_releases_of_other_programs_are_no_versions(ledger: Ledger, tmp_path: Path) -> None:
+    """Two that are both out, and neither a version of the other: no third goes with them."""
+    for method in (Method.NOISE, Method.CUT):
+        plan = protect(TRACE, requested(TRACE, CHOSEN, asked(60.0, method)))
+        publish(plan, ledger, tmp_path / f"{method}.gpx", again=True)
+    with pytest.raises(Refused, match="must be of one chain"):
+        planned(ledger, 300.0)

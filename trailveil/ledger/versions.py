@@ -1,0 +1,172 @@
+"""Versions of one recording: which of its releases tell all that others do, and the next one.
+
+A version is a function of each finer one and of independent noise, so all of them together tell
+what the finest tells (docs/paper.md, "Versions"). Each entry says which others are finer and which
+are coarser; of cuts, the fixes say it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import Refused
+from trailveil.ledger import Book, LedgerRow
+from trailveil.ledger.identity import content_in
+from trailveil.ledger.recorded import StoredRelease, columns_around, unpacked
+from trailveil.ledger.relatives import Relatives, is_finer_version, versions_in
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.release.layers import Layer
+from trailveil.release.plan import Plan
+from trailveil.release.request import Method
+from trailveil.release.versions import coarser, finer, layer_of, not_nested
+
+
+def relatives(
+    book: Book, plan: Plan, prints: bytes, base: bytes, before: Sequence[LedgerRow]
+) -> Relatives:
+    """Which of the releases before it are finer and coarser versions of a release.
+
+    prints: what its recording is recognised by. base: the request that its noise is drawn from.
+    before: of its recording. None are, for a release that is no version.
+    """
+    if not plan.version:
+        return Relatives()
+    times = plan.trace.times[plan.mechanism.rows]
+    content, begin = content_in(prints), int(plan.trace.times[0])
+    more, less = set(), set()
+    for row in before:
+        same = bool(content) and row.begin == begin and content_in(row.prints) == content
+        if same and not book.body(row.number)["noise_trace"]:
+            fixes = _released(unpacked(book.blob(row.number)))
+            if np.isin(times, fixes).all():
+                more.add(row.number)
+            elif plan.request.method is Method.CUT and np.isin(fixes, times).all():
+                less.add(row.number)
+        elif same and plan.request.method is Method.CUT:
+            fixes = _released(unpacked(book.blob(row.number)))
+            less |= {row.number} if np.isin(fixes, times).all() else set()
+        elif base and row.request == base and plan.layer is not None:
+            (more if plan.layer.share == 1.0 else less).add(row.number)
+    said = {row.number: versions_in(book.body(row.number)) for row in before}
+    for number, each in said.items():
+        more |= {number} if any(number in said[x].finer for x in more) else set()
+        more |= {number} if any(x in each.coarser for x in more) else set()
+        less |= {number} if any(number in said[x].coarser for x in less) else set()
+        less |= {number} if any(x in each.finer for x in less) else set()
+    return Relatives(tuple(sorted(more)), tuple(sorted(less - more)))
+
+
+def _released(stored: StoredRelease) -> NDArray[np.int64]:
+    return stored.times[stored.released]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A version that is published, or about to be.
+
+    request: its keyed hash. released: times (m,), nanoseconds. cut: whether all of it is exact.
+    layer: its noise; None for a cut, or noise that cannot be drawn again. share: of its base.
+    """
+
+    request: bytes
+    released: NDArray[np.int64]
+    cut: bool
+    layer: Layer | None
+
+    @classmethod
+    def of(cls, plan: Plan, request: bytes) -> "Member":
+        """That of a plan."""
+        cut = plan.request.method is Method.CUT and not plan.common
+        released = plan.trace.times[plan.mechanism.rows]
+        return cls(request, released, cut, layer_of(plan))
+
+
+def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
+    """Releases of one recording as versions of one another, the finest first.
+
+    Raises Refused where they are no such versions.
+    """
+    said = {row.number: versions_in(book.body(row.number)) for row in rows}
+    stored = {row.number: unpacked(book.blob(row.number)) for row in rows}
+
+    def is_finer(a: int, b: int) -> bool:
+        exact = stored[a].exact and stored[b].exact
+        within = exact and bool(np.isin(_released(stored[b]), _released(stored[a])).all())
+        return within or is_finer_version(said, a, b)
+
+    ranks = {a: sum(is_finer(b, a) for b in said if b != a) for a in said}
+    order = sorted(said, key=lambda number: ranks[number])
+    if any(not is_finer(a, b) for i, a in enumerate(order) for b in order[i + 1 :]):
+        raise Refused(
+            "versions must be of one chain, got a recording of which releases are out that are no "
+            "versions of each other: add --replace if nobody has them"
+        )
+    layers: dict[int, Layer | None] = {}
+    for row in rows:  # a base comes before what is drawn from it
+        version = book.body(row.number).get("version") or {}
+        base = layers.get(version.get("base") or 0)
+        layers[row.number] = _layer(stored[row.number], base, version.get("share") or 0.0)
+    by_number = {row.number: row for row in rows}
+    return [
+        Member(by_number[n].request, _released(stored[n]), stored[n].exact, layers[n])
+        for n in order
+    ]
+
+
+def _layer(stored: StoredRelease, base: Layer | None, share: float) -> Layer | None:
+    """The noise of a release as it was drawn; None for what cannot be drawn again."""
+    if stored.mechanism is None or not stored.about or (share and base is None):
+        return None
+    law: Mechanism = stored.mechanism
+    fresh = law.factor
+    if base is not None and share == 1.0:
+        from trailveil.designer.nesting import added
+
+        more = [added(*pair) for pair in zip(stored.noises, base.noises, strict=True)]
+        fresh = columns_around(stored.times, stored.windows, more)
+    elif base is not None:
+        fresh = (share * (1 - share)) ** 0.5 * base.law.factor
+    about = (stored.about, law, stored.windows, stored.noises, stored.bound)
+    return Layer(*about, fresh, base, share)
+
+
+def as_version(plan: Plan, request: bytes, chain: list[Member]) -> Plan:
+    """A plan that was designed alone, as a version beside those of a chain, the finest first.
+
+    request: the keyed hash of the plan alone. Raises Refused where it does not nest.
+    """
+    if any(member.request == request for member in chain):
+        return plan
+    times = plan.trace.times[plan.mechanism.rows]
+    if plan.request.method is Method.CUT and not plan.common:
+        for member in chain:
+            larger = member.cut and np.isin(times, member.released).all()
+            if not larger and not np.isin(member.released, times).all():
+                raise not_nested("a cut of other fixes than an earlier version")
+        return plan
+    for member in chain:
+        if member.cut and not np.isin(times, member.released).all():
+            raise not_nested("noise at fixes that an earlier cut withholds")
+        if not member.cut and member.layer is None:
+            raise Refused(
+                "a version must be drawn from the earlier one, got noise that cannot be drawn "
+                "again: of a place with a name, or of an earlier program; state all versions in "
+                "one run, with --replace if nobody has the earlier one"
+            )
+    layers = [member.layer for member in chain if member.layer is not None]
+    about = plan.identity[2:]
+    for layer in layers:  # the same version again
+        if layer.base is not None and layer.about[: len(about)] == about:
+            return (coarser if layer.share == 1.0 else finer)(plan, layer.base)
+    if not layers:
+        return plan
+    if plan.request.noise_bound < layers[-1].bound:
+        return coarser(plan, layers[-1])
+    if plan.request.noise_bound > layers[0].bound:
+        return finer(plan, layers[0])
+    raise Refused(
+        "a later version must be finer or coarser than all that are published, got one between: "
+        "state such a --radius, or --replace the earlier ones"
+    )
