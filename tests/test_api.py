@@ -16,14 +16,15 @@ from trailveil.ledger import Ledger, open_ledger
 from trailveil.release.options import Selection
 
 EXPORTED = """
-Adversary Certificate Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret Trace
-__version__ audit compare compose datasets design errors exposure kernels loss_bound_for open_ledger
-plots priors protect protect_frame publish read read_readings write
+Adversary Certificate Fix Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret
+Stream Trace __version__ audit compare compose datasets design errors exposure kernels
+loss_bound_for open_ledger plots priors protect protect_frame publish read read_readings write
 """
 
 
 PRIOR = tv.Prior(tv.kernels.RBF(2.0), np.arange(5.0))
 SECRET = tv.Secret.at(2.0)
+DAY = tv.datasets.simulated_day()
 
 
 @pytest.fixture
@@ -186,6 +187,17 @@ def test_a_version_that_nobody_has_is_replaced(ride: Path, ledger: Ledger) -> No
     [
         (lambda: tv.Prior(np.eye(3), np.arange(3.0)), "must have a kernel, got ndarray: .*matrix"),  # type: ignore[arg-type]  # on purpose
         (lambda: tv.Guarantee(mu=1.0, order=5).odds(0.01), "at least 0.5 and below 1"),
+        (lambda: tv.protect(DAY, betwen=[("08:39", "09:21")]), "got betwen: did you mean between"),  # type: ignore[call-overload]  # on purpose
+        (lambda: tv.protect(DAY, no_ends=True), "got no_ends: did you mean ends"),  # type: ignore[call-overload]  # on purpose
+        (lambda: tv.audit("a.gpx", "b.gpx", radius=3), "got radius: it may be at, between"),  # type: ignore[call-arg]  # on purpose
+        (lambda: tv.protect(DAY, adversaries=["still"]), "a list of default, plain, point, path"),
+        (lambda: tv.protect(DAY, adversaries="plain"), "must be a list of"),
+        (lambda: tv.protect(DAY, prior=PRIOR), "a file, or a kernel, got Prior"),  # type: ignore[call-overload]  # on purpose
+        (lambda: tv.compose(PRIOR, []), "must get a kernel, got Prior"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tv.compose(PRIOR.kernel, [None]), "each be a Release, got NoneType"),  # type: ignore[list-item]  # on purpose
+        (lambda: tv.Adversary.knows([1.0], [8.0], 0.0), "a positive variance"),
+        (lambda: tv.Adversary.knows([1.0], [8.0, 9.0], 1.0), "weights must be finite"),
+        (lambda: tv.kernels.Function(lambda a, b: a - b)([1.0, 2.0], [1.0, 2.0]), "as a.:, None"),
         (lambda: tv.design(PRIOR, [SECRET]), "a budget or bounds of the loss, got neither"),
         (lambda: tv.design(PRIOR, [SECRET], budget=1.0, bounds=[1.0]), "the loss, got both"),
     ],

@@ -19,7 +19,7 @@ ROWS = """
 4  release
 5  ledger checks
 6  plots > studies
-7  report > batch > page api
+7  report > batch live > page api
 8  cli __init__ > __main__
 """
 MAY_IMPORT_MATPLOTLIB = ("plots", "report")

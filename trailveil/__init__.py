@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from trailveil.designer import Certificate, design
     from trailveil.gp import kernels
     from trailveil.ledger import Ledger, open_ledger
+    from trailveil.live.lines import Fix
+    from trailveil.live.stream import Stream
     from trailveil.privacy import priors
     from trailveil.privacy.adversary import Adversary, exposure
     from trailveil.privacy.composition import Release, compose
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Adversary",
     "Certificate",
+    "Fix",
     "Guarantee",
     "Ledger",
     "Mechanism",
@@ -42,6 +45,7 @@ __all__ = [
     "Release",
     "Request",
     "Secret",
+    "Stream",
     "Trace",
     "__version__",
     "audit",
@@ -68,6 +72,8 @@ _HOMES = {
     "checks.utility": ("compare",),
     "designer": ("Certificate", "design"),
     "ledger": ("Ledger", "open_ledger"),
+    "live.lines": ("Fix",),
+    "live.stream": ("Stream",),
     "privacy.adversary": ("Adversary", "exposure"),
     "privacy.composition": ("Release", "compose"),
     "privacy.guarantee": ("Guarantee", "loss_bound_for"),

@@ -21,7 +21,14 @@ from trailveil.ledger.commit import publish as publish_plan
 from trailveil.ledger.identity import ME
 from trailveil.ledger.planning import protect_versions
 from trailveil.release.design_cache import DesignCache
-from trailveil.release.options import Options, Selection, chosen_of, request_of, zone_named
+from trailveil.release.options import (
+    Options,
+    Selection,
+    check_options,
+    chosen_of,
+    request_of,
+    zone_named,
+)
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
@@ -247,6 +254,7 @@ def audit(
     >>> tv.audit("audited.gpx", "audited.private.gpx").clean
     True
     """
+    check_options(selection, Selection)
     chosen = chosen_of(selection)
     return scan(
         (str(original), bytes_of(original, size_of(most))),

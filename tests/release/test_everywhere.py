@@ -1,6 +1,7 @@
 """Every place at once: what the release promises, against dense algebra and real processes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from trailveil.privacy.secrets import Secret
 from trailveil.release.drawing import draw, noise_of
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import Plan
+from trailveil.release.protect import requested
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request
+from trailveil.traces.selection import Chosen
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +94,32 @@ def test_the_command_end_to_end(tmp_path: Path) -> None:
     again = run("protect", source, "--everywhere", "--overwrite", "--explain", env=env)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "ride.private.gpx").read_bytes() == released
-    assert "any time of the recording" in " ".join(again.stdout.split())
+    words = " ".join(again.stdout.split())
+    assert "any time of the recording" in words
+    assert "no Gaussian noise that holds all this moves a track by less than" in words
+    assert 0.9 < said["everywhere"]["least_rms_m"] / said["mechanism"]["rms_m"] < 1.0
+
+
+def test_a_stated_floor_and_longest_stay_need_less_noise(tmp_path: Path) -> None:
+    source = written(tmp_path / "ride.gpx", ride(120, 5.0))
+    words = ["--everywhere", "--json", "--floor", "3", "--slow-for", "0"]
+    done = run("protect", source, *words, env={"XDG_STATE_HOME": str(tmp_path / "state")})
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["everywhere"]["speeds_m_s"] == [3.0, 10.0]
+    assert said["everywhere"]["longest_stay_s"] == 0.0
+    assert said["worst"]["epsilon"] <= 1.0
+    assert said["everywhere"]["least_rms_m"] < said["mechanism"]["rms_m"] < 460.0
+
+
+def test_what_a_file_says_of_its_activity_changes_nothing() -> None:
+    trace, request = ride(), Request((), method=Method.EVERYWHERE)
+    stated = replace(trace, activity="drive")
+    assert requested(trace, Chosen(), request) == requested(stated, Chosen(), request) == request
+    # A stay that is stated is a part of what is asked for; without one, all is as it was.
+    other = replace(request, longest_stay=0.0)
+    assert other.design != request.design
+    assert "longest" not in request.design
 
 
 @pytest.mark.parametrize(

@@ -290,13 +290,13 @@ OTHERS: dict[str, Any] = {
     "who": (Named.PLAIN,),
     "leave": 300.0,
     "method": Method.BOTH,
-    "floor": 0.92,
-    "middle": 0.92,
+    **dict.fromkeys(("floor", "middle"), 0.92),
     "uncertain": 61,
     "steady": 301,
     "kernel": IntegratedOU(3.0, 60.0) + Constant(100_000.0) + White(2.5),
     "stretches": (stretch(TRACE, 0, 1), *protected()[1:]),
     "public": ((1, 0.0),),
+    "longest_stay": 7200.0,
 }
 
 

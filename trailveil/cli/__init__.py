@@ -23,6 +23,7 @@ COMMANDS = {
     "protect": ("trailveil.cli.protect:protect", "Protect a recording: the main job."),
     "open": ("trailveil.cli.open:open_page", "The main job on a page, with a map."),
     "batch": ("trailveil.cli.batch:batch", "Protect many recordings: a fleet, a study."),
+    "live": ("trailveil.cli.live:live", "Protect fixes as they come, line by line."),
     "audit": ("trailveil.cli.audit:audit", "Does a released file give anything else away?"),
     "verify": ("trailveil.cli.verify:verify", "Does what a release promises hold? Prove it anew."),
     "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),

@@ -33,7 +33,8 @@ SELECTING = ("at", "between", "near", "stops")
 """The options that state what to protect besides both ends; they add up."""
 
 AUTO = "auto"
-_SAME = {*Options.__annotations__} - {*Selection.__annotations__} - {"adversaries", "steady"}
+_SAME = {*Options.__annotations__} - {*Selection.__annotations__}
+_SAME -= {"adversaries", "steady", "longest_stay"}
 
 
 def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -115,7 +116,8 @@ requesting = options_of(
         type=FiniteRange(0, 1440),
         default=0.0,
         metavar="MINUTES",
-        help="With noise: you may hardly move for so long around a part.",
+        help="With noise: you may hardly move for so long around a part. With --everywhere: the "
+        "longest stay that is hidden (480).",
     ),
 )
 """How much is to be left, to whom, and by what noise."""
@@ -135,6 +137,8 @@ def requested_of(options: dict[str, Any]) -> Request:
     # Nothing at all is assumed for so long: that holds a steady pace, and one that is slow.
     steady = round(60 * max(options["steady_for"], options["slow_for"]))
     stated["steady"] = max(steady, options["uncertain"])
+    if options["everywhere"] and was_given("slow_for"):
+        stated["longest_stay"] = 60 * options["slow_for"]
     stated["adversaries"] = options["who"] or ("default",)
     return request_of(cast(Options, stated))
 

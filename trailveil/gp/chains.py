@@ -73,12 +73,12 @@ class Chain:
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """The series (n,) driven by independent standard normals (n, d)."""
-        kicks = np.einsum("nij,nj->ni", _lower_roots(self.noise), normals)
+        kicks = np.einsum("nij,nj->ni", lower_roots(self.noise), normals)
         return self.recursion.run(kicks[None])[0, :, 0]
 
     def samples(self, normals: FloatArray) -> FloatArray:
         """Many series (m, n), for simulations: `sample` of each of normals (m, n, d)."""
-        kicks = np.einsum("nij,mnj->mni", _lower_roots(self.noise), normals)
+        kicks = np.einsum("nij,mnj->mni", lower_roots(self.noise), normals)
         return self.recursion.run(kicks)[:, :, 0]
 
 
@@ -117,7 +117,7 @@ def blocks(count: int) -> list[slice]:
     return [slice(i, min(i + BLOCK, count)) for i in range(0, count, BLOCK)]
 
 
-def _lower_roots(matrices: FloatArray) -> FloatArray:
+def lower_roots(matrices: FloatArray) -> FloatArray:
     """Lower triangular roots (n, d, d), diagonals not negative; a zero pivot has zeros below."""
     roots = np.zeros_like(matrices)
     for j in range(matrices.shape[1]):

@@ -31,7 +31,7 @@ from trailveil.ledger.chain import RowChain, chained, damaged, digest_of
 VERSION, _REQUESTS = 3, 2
 _FILE, _SEAL, _KEY = "ledger.sqlite", SEAL, "key"
 # What else was made under a key, besides ledger and seal.
-_MADE = ("places.json", "batches", "batch.key", "designs")
+_MADE = ("places.json", "batches", "batch.key", "designs", "streams")
 # Seconds that another run may hold the ledger.
 _PATIENCE = 60.0
 

@@ -1,9 +1,9 @@
 """The sets of adversaries that a release is made against, by name.
 
-The default is the first five of the design document, of somebody who may be seen to stand still:
-knows nothing but how people move, one true place besides, the path but for some minutes around the
-secret, and that this person walks, or drives. Whoever names some of them gets those and the plain
-one.
+The default is all of them: an adversary who knows nothing but how people move, one true place
+besides, the path but for some minutes around the secret, that this person stands still, and that
+this person walks or drives. Noise in continuous time is made against three of them. A set that is
+stated has the plain one as well.
 """
 
 from collections.abc import Iterable, Sequence

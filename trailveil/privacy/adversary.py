@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
-from trailveil.gp.kernels import Conditioned, Kernel, latent, stopped
+from trailveil.gp.kernels import Conditioned, Kernel, White, latent, stopped
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.points import Beside, beside_values
@@ -89,6 +89,7 @@ class Adversary:
         rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
         errors = np.broadcast_to(np.asarray(variance, dtype=np.float64), rows.shape[:1])
         when = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        Conditioned(White(1.0), when, rows, np.diag(errors))  # raises where they do not fit
         return cls(name, observed=(KnownSums(when, rows, np.diag(errors)),))
 
     @classmethod

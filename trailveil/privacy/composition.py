@@ -153,6 +153,16 @@ def compose(prior: Kernel | Coupling, releases: Sequence[Release]) -> Compositio
     >>> bool(once < twice)
     True
     """
+    if not isinstance(prior, Kernel | Coupling):
+        raise InvalidValue(
+            f"compose must get a kernel, got {type(prior).__name__}: say its .kernel"
+        )
+    for release in releases:
+        if not isinstance(release, Release):
+            raise InvalidValue(
+                f"releases must each be a Release, got {type(release).__name__}: say "
+                "tv.Release(mechanism, recording)"
+            )
     return Composition(prior, tuple(releases))
 
 

@@ -17,20 +17,30 @@ from trailveil.traces.projection import placed
 from trailveil.traces.trace import Trace
 
 LONGEST_STAY = 8 * 3600.0
-"""Seconds: a night, or a day at work. No stay is reckoned to be longer."""
+"""Seconds: a night, or a day at work. No stay is reckoned to be longer where none is stated."""
 
 SPEEDS = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Metres per second: the default prior is an average over who strolls, walks, rides and drives."""
 
 
-def assumed(trace: Trace, request: Request) -> Assumed:
-    """Who is reckoned with: of a prior of one mode of movement no other speeds."""
+def assumed(length: float, request: Request) -> Assumed:
+    """Who is reckoned with: of a prior of one mode of movement no other speeds.
+
+    length: seconds of the recording: no stay is longer.
+    """
     person = movement_of(request.kernel)
     if request.who == (Named.PLAIN,):
         return alone(person)
-    speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (person.std,)
-    length = float(trace.seconds[-1] - trace.seconds[0])
-    return Assumed(speeds, min(LONGEST_STAY, length))
+    stated = LONGEST_STAY if request.longest_stay is None else request.longest_stay
+    return Assumed(_speeds(request, person.std), min(stated, length))
+
+
+def _speeds(request: Request, usual: float) -> tuple[float, ...]:
+    """From the floor on, where one was stated."""
+    speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (usual,)
+    if request.floor is None:
+        return speeds
+    return (request.floor, *(speed for speed in speeds if speed > request.floor))
 
 
 def plan_everywhere(trace: Trace, request: Request) -> Plan:
@@ -55,8 +65,9 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
     frame, lattice = placed(trace.positions)
     request = request.framed(frame)
     check_target(request)
+    length = float(trace.seconds[-1])
     everywhere = noise_everywhere(
-        movement_of(request.kernel), assumed(trace, request), request.bound
+        movement_of(request.kernel), assumed(length, request), request.bound
     )
     mechanism = everywhere.mechanism(trace.seconds)
     if mechanism.max_std > LARGEST_STD:

@@ -1,14 +1,15 @@
 """A release by its options: what to protect, and how, in Python and on the command line."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
 from trailveil.errors import InvalidValue
 from trailveil.files.source import named as file_named
 from trailveil.gp.kernels import Kernel
-from trailveil.privacy.adversaries import named
-from trailveil.release.request import Method, Request
+from trailveil.privacy.adversaries import Named, named
+from trailveil.release.request import NOISE_AGAINST, Method, Request
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.prior_file import prior_in
 from trailveil.traces.selection import Chosen
@@ -42,7 +43,8 @@ class Options(Selection, total=False):
     of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride
     or drive; floor: m/s, in its place. adversaries: names, as of --adversary. prior: a name, a file
     of `trailveil fit`, or a kernel with measurement noise (metres, seconds). uncertain, steady:
-    seconds around a part of which nothing is assumed, by anybody and by a stranger.
+    seconds around a part of which nothing is assumed, by anybody and by a stranger. longest_stay:
+    seconds that noise for every place is made for (8 hours).
     """
 
     mechanism: str
@@ -58,6 +60,7 @@ class Options(Selection, total=False):
     prior: str | Kernel
     uncertain: int
     steady: int
+    longest_stay: float
 
 
 def chosen_of(options: Selection) -> Chosen:
@@ -75,6 +78,7 @@ def chosen_of(options: Selection) -> Chosen:
 
 def request_of(options: Options) -> Request:
     """What is asked for, of no part yet. Raises InvalidValue for what cannot be."""
+    check_options(options)
     activity, floor = options.get("activity"), options.get("floor")
     if activity is not None and (activity not in ACTIVITIES or floor is not None):
         raise InvalidValue(
@@ -87,19 +91,50 @@ def request_of(options: Options) -> Request:
         raise InvalidValue(f"mechanism must be cut, noise or both, got {method!r}")
     same: dict[str, Any] = {
         name: options[name]
-        for name in ("radius", "epsilon", "order", "leave", "withhold", "uncertain", "steady")
+        for name in (
+            "radius",
+            "epsilon",
+            "order",
+            "leave",
+            "withhold",
+            "uncertain",
+            "steady",
+            "longest_stay",
+        )
         if name in options
     }
     if "adversaries" in options:
-        same["who"] = named(options["adversaries"])
+        same["who"] = _who(options["adversaries"])
     if "prior" in options:
         same["kernel"] = _kernel(options["prior"])
     pace = (floor, None) if activity is None else (ACTIVITIES[activity], MIDDLE[activity])
     return Request((), method=Method(method), floor=pace[0], middle=pace[1], **same)
 
 
+def check_options(options: Mapping[str, Any], known: type = Options) -> None:
+    """Raise InvalidValue for an option that is none: a mistyped one would protect less.
+
+    known: `Selection` or `Options`.
+    """
+    names = sorted(known.__annotations__)
+    for name in options:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            instead = f"did you mean {near[0]}?" if near else f"it may be {', '.join(names)}"
+            raise InvalidValue(f"an option must be one that there is, got {name}: {instead}")
+
+
+def _who(stated: Sequence[str]) -> tuple[Named, ...]:
+    names = ("default", *NOISE_AGAINST)
+    if isinstance(stated, str) or not set(stated) <= set(names):
+        raise InvalidValue(f"adversaries must be a list of {', '.join(names)}, got {stated!r}")
+    return named(stated)
+
+
 def _kernel(prior: str | Kernel) -> Kernel:
     """That of a prior in metres, by its name, or in a file. Raises as reading one does."""
+    if not isinstance(prior, Kernel | str):
+        raise InvalidValue(f"prior must be a name, a file, or a kernel, got {type(prior).__name__}")
     kernel = prior if isinstance(prior, Kernel) else prior_in("metres", prior).kernel
     if not any(term.is_white() for term in kernel.terms()):
         where = f": {file_named(prior)}" if isinstance(prior, str) else ""

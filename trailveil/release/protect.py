@@ -41,11 +41,11 @@ def requested(
     Where it is cut, each visit of one of these is a part, too. public: positions that are public
     already; Refused where noise does not reckon with them.
     """
-    request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and not chosen.states:
         if public:
             check_noise(trace, None, public, ())
-        return request
+        return request  # at any pace, unless one was stated
+    request = request.at_pace_of(trace)
     known = [interval for visit in places for interval in visit.intervals]
     stretches = chosen.stretches(trace, known)
     if request.method.cuts:

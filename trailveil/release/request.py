@@ -78,7 +78,7 @@ class Method(StrEnum):
 
 
 # Of a request: what its design does not depend on, but on what it stands beside.
-_ELSEWHERE = {"stretches", "returns", "scale", "unit", "public"}
+_ELSEWHERE = {"stretches", "returns", "scale", "unit", "public", "longest_stay"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,12 @@ class Request:
     or None for what the recording states. middle: m/s, the same for a cut in the middle of a
     recording; None for half of the floor.
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
-    seconds around a part within which a stranger assumes nothing, either. returns: whether the
-    stretches hold every time at which the trace is at one of their places. scale: how much longer
-    than in truth a distance can be in the frame of the trace, see `framed`. unit: of readings, in
-    place of metres. public: positions that are public already, as far as they tell of the
-    stretches. Raises InvalidValue for numbers out of range.
+    seconds around a part within which a stranger assumes nothing, either. longest_stay: seconds, of
+    noise for every place, or None for 8 hours; the slowest of its speeds is the floor. returns:
+    whether the stretches hold every time at which the trace is at one of their places. scale: how
+    much longer than in truth a distance can be in the frame of the trace, see `framed`. unit: of
+    readings, in place of metres. public: positions that are public already, as far as they tell of
+    the stretches. Raises InvalidValue for numbers out of range.
     """
 
     stretches: "tuple[Stretch, ...]"
@@ -112,6 +113,7 @@ class Request:
     middle: float | None = None
     uncertain: int = 60
     steady: int = 300
+    longest_stay: float | None = None
     returns: bool = False
     scale: float = 1 + Frame.SCALE_ERROR
     unit: str = METRES
@@ -127,6 +129,8 @@ class Request:
                 object.__setattr__(self, name, number_between(name, value, least, most))
         if self.unit != METRES:
             object.__setattr__(self, "scale", 1.0)
+        if self.longest_stay:
+            number_between("the longest stay", self.longest_stay, 0.0, 1e9)
         if self.withhold is not None and self.withhold != 0:
             number_between("withhold", self.withhold, 0.0, 1e9)
         for pace in (self.floor, self.middle):
@@ -221,7 +225,8 @@ class Request:
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
         public = [tuple(map(tuple, self.public))] if self.public else []
-        return repr((DESIGN_VERSION, when, *others, *public))
+        stays = () if self.longest_stay is None else (("longest stay", self.longest_stay),)
+        return repr((DESIGN_VERSION, when, *others, *public, *stays))
 
 
 @lru_cache(maxsize=64)  # asked for again and again, of every part

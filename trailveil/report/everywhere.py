@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trailveil.errors import said
+from trailveil.gp.kernels import Kernel
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.plan import Plan
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def _assumed(plan: Plan) -> "Assumed":
     from trailveil.release.everywhere import assumed  # most reports are of stated times
 
-    return assumed(plan.trace, plan.request)
+    return assumed(float(plan.trace.seconds[-1]), plan.request)
 
 
 def promise(plan: Plan) -> tuple[Guarantee, float]:
@@ -32,6 +33,7 @@ def left(plan: Plan) -> dict[str, Any]:
     return {
         "longest_stay_s": who.longest_stay,
         "speeds_m_s": list(who.speeds),
+        "least_rms_m": _least(plan, who),
         "left": [
             {
                 "adversary": one.kind,
@@ -45,6 +47,17 @@ def left(plan: Plan) -> dict[str, Any]:
             for one in plan.everywhere
         ],
     }
+
+
+def _least(plan: Plan, who: "Assumed") -> float:
+    """Metres (root mean square) that no noise which holds all this is below."""
+    from trailveil.designer.least_stationary import least_variance  # most reports need none
+    from trailveil.privacy.anytime import movement_of
+
+    person, kernel = movement_of(plan.request.kernel), plan.mechanism.process
+    if not isinstance(kernel, Kernel):
+        return 0.0
+    return float(np.sqrt(2 * least_variance(person, who, plan.request.bound, kernel)))
 
 
 def adversaries(plan: Plan) -> list[str]:

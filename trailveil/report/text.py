@@ -50,6 +50,8 @@ def in_sections(report: ReleaseReport) -> list[Section]:
 def _left_to_learn(report: ReleaseReport) -> list[Section]:
     if "everywhere" in report:
         lines = [_everywhere(exposure) for exposure in report["everywhere"]["left"]]
+        least = metres(report["everywhere"]["least_rms_m"])
+        lines.append(f"no Gaussian noise that holds all this moves a track by less than {least}")
         return [Section("What is left to learn, where most can be", listed("- ", lines))]
     if report["private"]:
         return _secrets(report)

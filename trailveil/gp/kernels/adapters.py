@@ -89,6 +89,10 @@ class Function(Kernel):
 
     name: for messages. Raises Unavailable where a figure would take more than double precision: add
     a White of the measurement noise, with which double precision is enough.
+
+    >>> kernel = tv.kernels.Function(lambda a, b: np.exp(-abs(a[:, None] - b)))
+    >>> kernel([0.0], [0.0, 1.0]).shape
+    (1, 2)
     """
 
     function: Callable[[FloatArray, FloatArray], FloatArray]
@@ -112,7 +116,8 @@ class Function(Kernel):
         values = np.asarray(self.function(a, b), dtype=np.float64)
         if values.shape != (a.size, b.size) or not np.all(np.isfinite(values)):
             raise InvalidValue(
-                f"{self.name} must give finite covariances {a.size, b.size}, got {values.shape}"
+                f"{self.name} must give finite covariances {a.size, b.size}, got {values.shape}: "
+                "it takes two arrays of times, compare them as a[:, None] - b"
             )
         return values
 

@@ -1,0 +1,187 @@
+"""A live release: fixes go in as they are recorded, what may be released of them comes out.
+
+Before a fix leaves, the file of the stream (`trailveil.live.state`) says durably that fixes up to a
+time a little later left: after a crash, whatever is not later than that is refused. And the ledger
+has a row for the stream and the day: it is counted until midnight (UTC) until it ends in order.
+"""
+
+import time
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from trailveil.errors import InvalidValue, Refused
+from trailveil.gp.randomness import derive, fresh_seed
+from trailveil.ledger import Ledger, user_ledger
+from trailveil.ledger.identity import ME, subject_named
+from trailveil.ledger.places import load_places, places_told
+from trailveil.live.counting import StreamRow
+from trailveil.live.cutting import Cutting
+from trailveil.live.lines import Fix
+from trailveil.live.moving import Moving
+from trailveil.live.state import StreamFile
+from trailveil.release.options import Options, Selection, request_of
+from trailveil.release.request import Method
+from trailveil.traces.trace import NANOSECONDS
+
+_AHEAD = 10 * NANOSECONDS
+_FUTURE = 86_400 * NANOSECONDS
+_BEFORE_ALL = -(2**63)
+
+
+class Stream:
+    """A live release of one person's fixes, under a name that a restart goes on with.
+
+    With `everywhere`, each fix is moved by noise that is stationary, and leaves at once. Without,
+    fixes leave as they are, `delay` seconds late, but for those near a place with a name
+    (`trailveil place`), an announced stay, and where the stream begins: see
+    `trailveil.live.cutting`. Use it in a `with` statement, or close it.
+    """
+
+    def __init__(
+        self,
+        name: str = "live",
+        *,
+        delay: float | None = None,
+        ledger: Ledger | None = None,
+        subject: str = ME,
+        again: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        """Begin a stream, or go on with the one of this name.
+
+        delay: seconds, None for the least that gives the least cut. ledger: of the user, where none
+        is stated. again: count it besides what was released of the same times. options: of
+        `trailveil.protect`, but for what is protected. Raises Refused for a stream that runs, one
+        that began with other options, or a delay that is too short; InvalidValue for options that
+        make no sense.
+        """
+        if stated := sorted(set(options) & (set(Selection.__annotations__))):
+            raise InvalidValue(f"a stream must not state parts of a recording, got {stated[0]}")
+        request = request_of(options)
+        if request.method not in (Method.CUT, Method.EVERYWHERE):
+            raise InvalidValue(
+                f"a stream must cut, or protect everywhere, got {request.method}: state "
+                "everywhere, or leave the mechanism out"
+            )
+        if request.method is Method.EVERYWHERE and (request.leave or request.withhold):
+            raise InvalidValue("everywhere must come without leave and withhold, got one of them")
+        self._request, self._again = request, again
+        self._ledger = user_ledger() if ledger is None else ledger
+        self._file = StreamFile(self._ledger, name)
+        try:
+            self._open(name, subject_named(subject), delay)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _open(self, name: str, subject: str, delay: float | None) -> None:
+        record = self._file.load() or {}
+        asked = repr((self._request, subject))
+        if record and record["asked"] != asked:
+            raise Refused(
+                f"a stream must go on as it began, got other options: {name}; state the same as "
+                "before, or begin another stream (--name), which is counted besides"
+            )
+        self._ident: str = record.get("ident") or fresh_seed().hex()
+        self._through: int = record.get("through", _BEFORE_ALL)
+        self._saved: dict[str, Any] = {"asked": asked, "ident": self._ident}
+        self._rule: Moving | Cutting | None = None
+        if self._request.method is Method.CUT:
+            self._rule = Cutting.of(self._ledger, self._request, delay, record.get("rule"))
+        elif delay is not None:
+            raise InvalidValue("noise must come without a delay, got one: leave it out")
+        elif record:
+            self._rule = Moving.restored(record["rule"])
+        ident = derive(self._ledger.key, [b"stream", self._ident.encode()])
+        self._row = StreamRow(self._ledger, ident, subject, self._request)
+        self._last = self._left = self._through
+
+    @property
+    def delay(self) -> float:
+        """Seconds that a fix leaves late, at least."""
+        return self._rule.delay if isinstance(self._rule, Cutting) else 0.0
+
+    @property
+    def moved(self) -> float | None:
+        """Metres that noise moves a fix by (root mean square); None before the first, or a cut."""
+        return self._rule.rms if isinstance(self._rule, Moving) else None
+
+    @property
+    def spent(self) -> list[str]:
+        """The names of places of which further visits tell more than was stated."""
+        if not isinstance(self._rule, Cutting):
+            return []
+        places = [place for place in load_places(self._ledger) if not place.gone]
+        with self._ledger.open() as book:
+            told = places_told(book, places, self._row.subject)
+        return [account.name for account in told if account.more < 1]
+
+    def take(self, fix: Fix) -> list[Fix]:
+        """A fix as it was recorded; the fixes that are released now, in the order of time.
+
+        Raises InvalidValue, and forgets the fix, for a time that is not later than the last one,
+        or in the future, and for a place too far away; Refused where the stream cannot go on.
+        """
+        self._check(fix)
+        begins = self._rule is None
+        rule = self._rule or Moving.begun(self._request, fix)
+        changed = rule.advance(fix) or begins
+        self._row.cover(fix.time, rule.visits, again=self._again)
+        self._rule, self._last = rule, fix.time
+        released = rule.take(fix)
+        self._left = released[-1].time if released else self._left
+        if changed or self._left > self._through:
+            self._save(max(self._through, self._left + _AHEAD) if released else self._through)
+        return released
+
+    def stay(self) -> None:
+        """Announce a stay that begins now: with the last fix. Raises InvalidValue for noise."""
+        self._cutting().stay()
+        self._save(self._through)
+
+    def go(self) -> None:
+        """The announced stay is over: from the next fix on. Raises InvalidValue for noise."""
+        self._cutting().go()
+        self._save(self._through)
+
+    def close(self) -> None:
+        """End in order: what was not released yet never is. A restart may go on."""
+        try:
+            if self._last > _BEFORE_ALL:
+                self._save(self._left if isinstance(self._rule, Moving) else self._through)
+                self._row.close(self._last)
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _check(self, fix: Fix) -> None:
+        if fix.time <= self._last:
+            raise InvalidValue("a fix must be later than the last one, got another: left out")
+        if fix.time > time.time_ns() + _FUTURE:
+            raise InvalidValue("a fix must be of now, got one more than a day ahead: left out")
+
+    def _cutting(self) -> Cutting:
+        if not isinstance(self._rule, Cutting):
+            raise InvalidValue(
+                "a stay must be announced to a stream that cuts, got one that protects everywhere: "
+                "it protects stays without being told"
+            )
+        return self._rule
+
+    def _save(self, through: int) -> None:
+        if self._rule is None or self._last == _BEFORE_ALL:
+            return  # nothing has begun
+        self._through = through
+        self._file.save({**self._saved, "through": through, "rule": self._rule.record})
