@@ -1,252 +1,150 @@
-"""Ours, the paper's and what people use today, side by side: a table and a plot.
+"""The tables and the picture of docs/comparison.md, from results that are kept beside this file.
 
-    python -m benchmarks.comparison [TRACES_FOLDER] [-o FOLDER]
+    trailveil compare benchmarks/comparison.toml -o all         # 5 minutes of processor time
+    trailveil compare benchmarks/comparison-map.toml -o map     # 5 more
+    trailveil compare benchmarks/comparison-walkers.toml -o walkers
+    python -m benchmarks.comparison all map walkers             # takes the results over
+    python -m benchmarks.comparison                             # writes the page anew
 
-Each way of releasing is tried on recordings drawn from the default prior, and on real ones of a
-folder, in which a stay and the end at home are protected. In the tables: metres by which a released
-fix is moved, and minutes that are not released; then, for each attack, the radius of the circle
-around the true place that holds 68 % of its guesses, at the place where it comes nearer. Of real
-recordings the median is shown, and the range. With a street map: rides in a made-up town, of which
-the start is protected. Every number is made again by the same command.
+What is kept are the lines of summary.csv in each folder that the page shows, to three digits.
 """
 
 import csv
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import numpy as np
+from matplotlib import rc_context
 
-from benchmarks._attackers import (
-    ATTACKERS,
-    NOTHING,
-    RIDES,
-    Attacker,
-    Tried,
-    circle_of_rides,
-    knows_speed,
-    with_map,
+from trailveil.plots.drawing import STYLE
+from trailveil.plots.standings import Standing, standings
+from trailveil.studies.comparing.settings import read_settings
+
+HERE = Path(__file__).parent
+KEPT, PAGE = HERE / "comparison.csv", HERE.parent / "docs" / "comparison.md"
+PICTURE = PAGE.parent / "images" / "comparison.svg"
+MECHANISMS = read_settings(KEPT.with_suffix(".toml")).mechanisms
+HEAD = ("data", "mechanism", "attack", "metric", "secret", "value", "low", "high")
+SHOWN = ("error_m", "identified", "moved", "withheld", "frechet", "stops", "heat_map")
+
+# Columns: head, data set, metric, and attacks, of which the nearest counts; none for what it costs.
+COLUMNS = (
+    ("moved, m", "prior", "moved", ()),
+    ("lost", "prior", "withheld", ()),
+    ("stops", "prior", "stops", ()),
+    ("posterior", "prior", "error_m", ("posterior", "still")),
+    ("place", "prior", "error_m", ("place",)),
+    ("path", "prior", "error_m", ("path",)),
+    ("6 places", "prior", "error_m", ("true-places",)),
+    ("walkers", "walkers", "error_m", ("speed",)),
+    ("regimes", "prior", "error_m", ("regimes",)),
+    ("learned", "prior", "error_m", ("learned",)),
+    ("simple", "prior", "error_m", ("kalman", "average", "circle", "edges", "stays")),
+    ("earlier ride", "prior", "error_m", ("known-paths",)),
+    ("10 releases", "prior", "error_m", ("repeated",)),
+    ("4 days", "people", "error_m", ("home", "zone-circle")),
+    ("map", "town", "error_m", ("map",)),
+    ("who", "people", "identified", ("heat-map",)),
 )
-from benchmarks._comparison_plot import Dots, drawn
-from benchmarks._laws import Law, laws, on_streets
-from benchmarks._rides import SIMULATED, Ride, in_town, real, simulated
-from trailveil.checks.attacks.trial import circle_68
-from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import Kernel
-from trailveil.privacy.adversaries import SPEEDS, at_speed
-from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.release.plan import Plan
-from trailveil.release.request import DEFAULT_KERNEL, KNOWS_PATH, KNOWS_PLACE, STRANGER
-from trailveil.traces.streets.town import town
 
-SEED = 20_210_413
-RECORDINGS, DRAWS, REAL, IN_TOWN = 200, 100, 10, 20
-TOGETHER, MAP = f"{RIDES} rides", "map"
-COLUMNS = (*ATTACKERS, TOGETHER)
-PROMISE = "(promised by our noise)"
-OF_A_STRANGER = ("prior", "still", "speed", "Kalman", "edges", "average", "circle")
+Line = dict[str, str]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One way on one ride. cost: metres, metres, minutes. left: metres, by attack, each part."""
-
-    law: str
-    cost: tuple[float, float, float]
-    left: dict[str, tuple[float, ...]]
-
-    def least(self, attack: str) -> float:
-        """Metres at the place where an attack comes nearer."""
-        return min(self.left.get(attack, (np.nan,)))
+def lines(path: Path) -> list[Line]:
+    """The lines of a summary."""
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
-def rows(
-    ride: Ride, draws: int, seed: int, at_speeds: Mapping[float, Ride] | None = None
-) -> Iterator[Row]:
-    """What is promised, then each way of releasing a ride.
-
-    at_speeds: recordings at the same times of people of these speeds (metres per second), where
-    there are many; they are put side by side, too, as rides to one place.
-    """
-    begun = time.monotonic()
-    made = laws(ride, lambda what: click.echo(f"  {what}", err=True))
-    yield promised(made.ours)
-    parts = range(len(ride.stretches))
-    for number, law in enumerate(made.each):
-        generator = np.random.default_rng([SEED, seed, number])
-        tried = list(attempts(ride, law, draws, generator))
-        left = {
-            name: tuple(circle(tried, attacker, part) for part in parts)
-            for name, attacker in ATTACKERS.items()
-        }
-        if at_speeds:
-            left[TOGETHER] = tuple(circle_together(tried, part) for part in parts)
-            each = [
-                [circle(own, knows_speed(speed), part) for part in parts]
-                for speed, people in at_speeds.items()
-                for own in [list(attempts(people, law, draws, generator))]
-            ]
-            left["speed"] = tuple(min(values) for values in zip(*each, strict=True))
-        click.echo(f"  {law.name}: tried after {time.monotonic() - begun:.0f} s", err=True)
-        yield Row(law.name, law.cost(ride), left)
+def kept(summary: Sequence[Line]) -> str:
+    """The lines that are shown, as CSV: three digits are more than the intervals hold."""
+    stream = io.StringIO()
+    out = csv.writer(stream, lineterminator="\n")
+    out.writerow(HEAD)
+    for line in summary:
+        if line["metric"] in SHOWN:
+            numbers = [rounded(line[name]) for name in ("value", "low", "high")]
+            out.writerow([*(line[name] for name in HEAD[:5]), *numbers])
+    return stream.getvalue()
 
 
-def population(
-    count: int, *, minutes: tuple[float, float, float, float] = SIMULATED, step: float = 15.0
-) -> tuple[Ride, dict[float, Ride]]:
-    """Recordings as the default prior has them, and of people of other speeds."""
-
-    def drawn_from(number: int, kernel: Kernel) -> Ride:
-        generator = np.random.default_rng([SEED, number])
-        return simulated(count, generator, minutes=minutes, step=step, kernel=kernel)
-
-    others = {
-        speed: drawn_from(number, kernel)
-        for number, speed in enumerate(SPEEDS, start=1)
-        for kernel in [at_speed(DEFAULT_KERNEL, speed)]
-        if kernel is not None
-    }
-    return drawn_from(0, DEFAULT_KERNEL), others
+def rounded(text: str) -> str:
+    return f"{float(text):.3g}" if text else ""
 
 
-def with_a_map(count: int) -> dict[str, tuple[float, ...]]:
-    """Metres that an attacker with a street map leaves of the start of rides in a town, by law."""
-    streets, found = town(), dict[str, tuple[float, ...]]()
-    ride, attacker = in_town(count, streets), with_map(streets)
-    for number, law in enumerate(on_streets(ride)):
-        generator = np.random.default_rng([SEED, number])
-        found[law.name] = (circle(list(attempts(ride, law, 1, generator)), attacker, 0),)
-        click.echo(f"  {law.name}: tried with a map", err=True)
-    return found
-
-
-def attempts(ride: Ride, law: Law, draws: int, generator: np.random.Generator) -> Iterator[Tried]:
-    """What attackers get, for recordings of one mechanism at a time."""
-    for which, mechanism, places in law.views(ride, draws, generator):
-        recorded = np.repeat(ride.recorded[which], draws, axis=0)
-        yield Tried(ride, law, mechanism, recorded, places, generator)
-
-
-def circle(tried: Sequence[Tried], attacker: Attacker, part: int) -> float:
-    """What an attacker is left with, in the best of its ways."""
-    ways = zip(*(attacker(one, part) for one in tried), strict=True)
-    return min(circle_68(np.concatenate(errors)).radius for errors in ways)
-
-
-def circle_together(tried: Sequence[Tried], part: int) -> float:
-    """The same of rides to one place that are seen together."""
-    single = [
-        replace(one, recorded=one.recorded[i : i + 1], released=one.released[i : i + 1])
-        for one in tried
-        for i in range(len(one.recorded))
+def nearest(summary: Sequence[Line], mechanism: str, column: Sequence[object]) -> Line | None:
+    """The line of a cell: of the attack and the place where it is lowest."""
+    _, data, metric, attacks = column
+    found = [
+        line
+        for line in summary
+        if (line["data"], line["mechanism"], line["metric"]) == (data, mechanism, metric)
+        and (not attacks or line["attack"] in attacks)  # type: ignore[operator]  # names
+        and line["value"]
     ]
-    groups = [single[i : i + RIDES] for i in range(0, len(single) - RIDES + 1, RIDES)]
-    return circle_68(np.array([circle_of_rides(group, part) for group in groups])).radius
+    return min(found, key=lambda line: float(line["value"]), default=None)
 
 
-def promised(plan: Plan) -> Row:
-    """The circles that our noise promises: those of the adversary that each attack is held to."""
-    columns: dict[str, list[float]] = {}
-    for finding in plan.findings:
-        left = {
-            exposure.adversary: CIRCLE_68 * exposure.posterior for exposure in finding.exposures
-        }
-        own = dict.fromkeys(OF_A_STRANGER, left[STRANGER])
-        own |= {"place": left[KNOWS_PLACE], "path": left[KNOWS_PATH]}
-        for column, value in own.items():
-            columns.setdefault(column, []).append(value)
-    nothing = (np.nan, np.nan, np.nan)
-    return Row(PROMISE, nothing, {name: tuple(values) for name, values in columns.items()})
+def table(summary: Sequence[Line]) -> Iterator[str]:
+    """The table of the page. Bold: the least that any attack leaves of a place."""
+    yield f"||{'|'.join(name for name, *_ in COLUMNS)}|"
+    yield f"|{'---|' * (len(COLUMNS) + 1)}"
+    for mechanism in MECHANISMS:
+        cells = [nearest(summary, mechanism, column) for column in COLUMNS]
+        errors = [float(c["value"]) for c in cells if c is not None and c["metric"] == "error_m"]
+        least = min(errors, default=math.inf)
+        yield f"|{mechanism}|{'|'.join(cell(each, least) for each in cells)}|"
 
 
-def metres(value: float) -> str:
-    """A distance for people."""
-    if not value < NOTHING / 2:
-        return "none"
-    return f"{value:,.0f}" if value >= 9.95 or value == 0 else f"{value:.1f}"
-
-
-def cell(values: FloatArray) -> str:
-    """One number, or the median and range of several."""
-    if np.isnan(values).all():
+def cell(line: Line | None, least: float) -> str:
+    """A number; a share in percent."""
+    if line is None:
         return ""
-    middle, low, high = (metres(float(one(values))) for one in (np.median, np.min, np.max))
-    return middle if low == high else f"{middle} ({low} to {high})"
+    value = float(line["value"])
+    if line["metric"] in ("identified", "withheld", "stops"):
+        return f"{value:.0%}"
+    text = "none" if math.isinf(value) else f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+    lowest = line["metric"] == "error_m" and value == least < math.inf
+    return f"**{text}**" if lowest else text
 
 
-def table(found: Sequence[Sequence[Row]]) -> Iterator[str]:
-    """The lines of a table of several rides, each with the same rows."""
-    columns = (*COLUMNS, MAP)
-    shown = [name for name in columns if any(name in row.left for row in found[0])]
-    heads = ["", "moved, m", "most, m", "lost, min", *shown]
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    for same in zip(*found, strict=True):
-        costs = [np.array([row.cost[i] for row in same]) for i in range(3)]
-        cells = [cell(costs[0]), cell(costs[1]), cell(costs[2])]
-        left = {name: np.array([row.least(name) for row in same]) for name in shown}
-        least = min(np.nanmedian(one) for one in left.values() if not np.isnan(one).all())
-        for name in shown:
-            text = cell(left[name])
-            promise = same[0].law == PROMISE
-            cells.append(f"**{text}**" if not promise and np.median(left[name]) == least else text)
-        yield f"| {same[0].law} | {' | '.join(cells)} |"
+def picture(summary: Sequence[Line]) -> bytes:
+    """A row for each mechanism: attacks on all three sets, with the interval of the nearest."""
+    rows = []
+    for mechanism in MECHANISMS:
+        cells = [(c[0], nearest(summary, mechanism, c)) for c in COLUMNS if c[2] == "error_m"]
+        numbers = {
+            name: tuple(float(line[key] or "nan") for key in ("value", "low", "high"))
+            for name, line in cells
+            if line is not None
+        }
+        rows.append(Standing(mechanism, numbers))  # type: ignore[arg-type]  # of three
+    out = io.BytesIO()
+    with rc_context({**STYLE, "svg.fonttype": "none"}):
+        standings(rows).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()
 
 
-def write_all(out: Path, sets: dict[str, list[list[Row]]]) -> None:
-    """Every figure as CSV, and the plot."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "comparison.csv").open("w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file)
-        lines.writerow(["recordings", "ride", "mechanism", "attack", "place", "circle_68_m"])
-        for name, found in sets.items():
-            for number, each in enumerate(found, start=1):
-                for row in each:
-                    for attack, values in row.left.items():
-                        places = ("start",) if attack == MAP else ("stay", "home")
-                        for place, value in zip(places, values, strict=True):
-                            told = f"{value:.3f}" if value < NOTHING / 2 else ""
-                            lines.writerow([name, number, row.law, attack, place, told])
-    panels = {name: dots(found) for name, found in sets.items()}
-    for suffix, content in drawn(panels):
-        (out / f"comparison.{suffix}").write_bytes(content)
-
-
-def dots(found: Sequence[Sequence[Row]]) -> list[Dots]:
-    """What is drawn of a set of rides: medians over them."""
-    shown = []
-    for same in zip(*found, strict=True):
-        left = {name: float(np.median([row.least(name) for row in same])) for name in same[0].left}
-        moved, _, lost = (float(np.median([row.cost[i] for row in same])) for i in range(3))
-        kept = {name: value for name, value in left.items() if value < NOTHING / 2}
-        shown.append(Dots(same[0].law, moved, lost, kept))
-    return shown
+def with_table(page: str, summary: Sequence[Line]) -> str:
+    """The page with its table written anew."""
+    whole = "\n".join(table(summary))
+    between = re.compile(r"(<!-- table -->\n).*?(\n<!-- end -->)", flags=re.DOTALL)
+    return between.sub(lambda marks: f"{marks[1]}{whole}{marks[2]}", page)
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Where plot and CSV go.")
-def main(folder: Path | None, out: Path | None) -> None:
-    """Print the tables."""
-    ride, others = population(RECORDINGS)
-    click.echo(f"simulated: {RECORDINGS} recordings", err=True)
-    found = list(rows(ride, 1, 0, others))
-    for name, left in with_a_map(IN_TOWN).items():
-        next(row for row in found if row.law == name).left[MAP] = left
-    sets = {"simulated": [found]}
-    if folder is not None:
-        sets["real"] = []
-        for number, one in enumerate(real(folder, REAL), start=1):
-            click.echo(f"real recording {number}: {one.times.size} fixes", err=True)
-            sets["real"].append(list(rows(one, DRAWS, number)))
-    for name, each in sets.items():
-        if each:
-            click.echo(f"\n{name.capitalize()} recordings\n")
-            click.echo("\n".join(table(each)))
-    if out is not None:
-        write_all(out, {name: each for name, each in sets.items() if each})
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path, exists=True))
+def main(folders: Sequence[Path]) -> None:
+    """Write the table and the picture of the page."""
+    if folders:
+        summary = [line for folder in folders for line in lines(folder / "summary.csv")]
+        KEPT.write_text(kept(summary), encoding="utf-8")
+    summary = lines(KEPT)
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), summary), encoding="utf-8")
+    PICTURE.write_bytes(picture(summary))
+    click.echo(f"{PAGE.name} and {PICTURE.name}: {len(summary)} lines")
 
 
 if __name__ == "__main__":

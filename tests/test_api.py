@@ -18,7 +18,8 @@ from trailveil.release.options import Selection
 EXPORTED = """
 Adversary Certificate Fix Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret
 Stream Trace __version__ audit compare compose datasets design errors exposure kernels
-loss_bound_for open_ledger plots priors protect protect_frame publish read read_readings write
+loss_bound_for open_ledger plots priors protect protect_frame publish read read_readings studies
+write
 """
 
 

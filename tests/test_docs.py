@@ -87,7 +87,10 @@ def run_examples(page: Path) -> None:
     for number, name in enumerate(("room.csv", "other-room.csv")):
         Path(name).write_text(readings(number))
     write_example(Path())
-    for line in examples(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    settings = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
+    Path("settings.toml").write_text("".join(settings), encoding="utf-8")
+    for line in examples(text):
         # The demo is run with a folder of its own, and the page waits for a person (tests/browser).
         if line != "trailveil demo" and not line.startswith("trailveil open"):
             run(line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trailveil.version import __version__
 
 if TYPE_CHECKING:
-    from trailveil import errors, plots
+    from trailveil import errors, plots, studies
     from trailveil.api import audit, protect, protect_frame, publish, read, read_readings, write
     from trailveil.checks.utility import compare
     from trailveil.designer import Certificate, design
@@ -65,6 +65,7 @@ __all__ = [
     "publish",
     "read",
     "read_readings",
+    "studies",
     "write",
 ]
 _HOMES = {
@@ -92,6 +93,7 @@ _MODULES = {
     "kernels": "gp.kernels",
     "plots": "plots",
     "priors": "privacy.priors",
+    "studies": "studies",
 }
 
 

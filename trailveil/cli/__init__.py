@@ -29,6 +29,7 @@ COMMANDS = {
     "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),
     "fit": ("trailveil.cli.fit:fit", "Fit a prior to recordings."),
     "calibrate": ("trailveil.cli.calibrate:calibrate", "Does a prior hold on real recordings?"),
+    "compare": ("trailveil.cli.compare:compare", "Which mechanism protects best, at what cost?"),
     "reproduce": ("trailveil.cli.reproduce:reproduce", "The paper's figures, computed anew."),
     "place": ("trailveil.cli.place:place", "Name places that come back, such as home."),
     "ledger": ("trailveil.cli.ledger:ledger", "What was released, and what it adds up to."),

@@ -15,6 +15,7 @@ meet the bound. No optimality over all noise is claimed.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ class Everywhere:
         return Mechanism(times, np.empty((np.size(times), 0)), process=self.kernel)
 
 
+@lru_cache(maxsize=8)
 def noise_everywhere(person: PriorMovement, assumed: Assumed, bound: float) -> Everywhere:
     """The least noise of the family under which no loss is above `bound` (1 / unit^2).
 

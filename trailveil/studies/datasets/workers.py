@@ -33,7 +33,7 @@ def mapped(
 
     The function and all it is given must be picklable. What it raises is raised here.
     """
-    count = workers or _processors()
+    count = workers or processors()
     if count == 1 or len(items) < _WORTH:
         return list(watch(map(function, items), len(items), label))
     chunk = max(1, min(16, len(items) // (4 * count)))
@@ -41,7 +41,7 @@ def mapped(
         return list(watch(pool.map(function, items, chunksize=chunk), len(items), label))
 
 
-def _processors() -> int:
+def processors() -> int:
     """The processors this process may use, which can be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -1,0 +1,128 @@
+"""A comparison of mechanisms as a page: for each data set a picture, and tables with intervals."""
+
+from collections.abc import Sequence
+from math import isfinite, isnan
+
+from trailveil.plots.standings import Standing, standings
+from trailveil.plots.svg import inline
+from trailveil.report.html import Page, rendered
+from trailveil.report.parts import Cell, Picture, Section, Table, paragraph
+from trailveil.studies.comparing.results import ERROR, GROUPS, Results, SummaryRow
+
+_LEAD = (
+    "How near attacks come to what each mechanism was to hide, and what it costs. Brackets are "
+    "95 % intervals: over people, by resampling them, or exact for a rate. A mark is a circle "
+    "around the true place that holds 68 % of the guesses of an attack, where it comes nearest."
+)
+
+Nearest = dict[str, dict[str, SummaryRow]]
+
+
+def comparison_page(results: Results, *, drawn: bool) -> bytes:
+    """The page. drawn: with pictures, which need matplotlib."""
+    sets = list(dict.fromkeys(line.group[0] for line in results.lines))
+    sections = [
+        section
+        for number, data in enumerate(sets)
+        for section in _sections(
+            data, [line for line in results.lines if line.group[0] == data], number, drawn=drawn
+        )
+    ]
+    foot = "Made by trailveil compare. All numbers: summary.csv, and one row each in results."
+    return rendered(Page("Comparison of mechanisms", _LEAD, sections, foot, private=False))
+
+
+def nearest_of(lines: Sequence[SummaryRow]) -> Nearest:
+    """By mechanism and attack, the line of the secret to which the attack comes nearest."""
+    nearest: Nearest = {}
+    for line in lines:
+        _, mechanism, attack, metric, _ = line.group
+        if metric == ERROR:
+            attacks = nearest.setdefault(mechanism, {})
+            if attack not in attacks or line.value < attacks[attack].value:
+                attacks[attack] = line
+    return nearest
+
+
+def _sections(data: str, lines: Sequence[SummaryRow], number: int, *, drawn: bool) -> list[Section]:
+    nearest = nearest_of(lines)
+    pictures = []
+    if drawn and nearest:
+        rows = [
+            Standing(name, {a: (x.value, x.low, x.high) for a, x in attacks.items()})
+            for name, attacks in nearest.items()
+        ]
+        words = "; ".join(f"{name}: {_best(attacks)}" for name, attacks in nearest.items())
+        title = f"Attacks on {data}"
+        svg = inline(standings(rows), f"standings{chr(97 + number % 26)}", title, words)
+        pictures.append(Picture(svg, f"The nearest attack of each mechanism. {words}."))
+    attacks = list(dict.fromkeys(line.group[2] for line in lines if line.group[2]))
+    tables = [
+        _table("Circles that hold 68 % of the guesses, metres", attacks, nearest),
+        _table("Rates of attacks", *_others(lines, of_attacks=True)),
+        _table("What it costs, and what is left of use", *_others(lines, of_attacks=False)),
+    ]
+    people = max((line.people for line in lines), default=0)
+    items = paragraph(f"{people} people.")
+    return [Section(f"Data: {data}", items, pictures, (), [t for t in tables if t.rows])]
+
+
+def _best(attacks: dict[str, SummaryRow]) -> str:
+    best = min(attacks.values(), key=lambda line: line.value)
+    return f"{best.group[2]}, {shown(best)} m" if isfinite(best.value) else "nothing to go by"
+
+
+def _others(lines: Sequence[SummaryRow], *, of_attacks: bool) -> tuple[list[str], Nearest]:
+    """The columns and rows of what is no error of an attack."""
+    rows: Nearest = {}
+    columns: dict[str, None] = {}
+    for line in lines:
+        _, mechanism, attack, metric, secret = line.group
+        nothing = metric == "failed" and line.value == 0
+        if bool(attack) is of_attacks and metric not in (ERROR, "circle_68_m") and not nothing:
+            column = " ".join(filter(None, (attack, metric.replace("_", " "), secret)))
+            columns[column] = None
+            rows.setdefault(mechanism, {})[column] = line
+    return list(columns), rows
+
+
+def _table(caption: str, columns: Sequence[str], rows: Nearest) -> Table:
+    columns = [name for name in columns if any(name in row for row in rows.values())]
+    cells = tuple(
+        (
+            Cell(mechanism),
+            *(
+                Cell(shown(row[name]), row[name].value if isfinite(row[name].value) else None)
+                if name in row
+                else Cell("")
+                for name in columns
+            ),
+        )
+        for mechanism, row in rows.items()
+    )
+    return Table(caption, ("", *columns), cells if columns else ())
+
+
+def shown(line: SummaryRow) -> str:
+    """A value and its interval for people."""
+    if isnan(line.value) or not line.values:
+        return ""
+    if isnan(line.low):
+        return _number(line.value)
+    return f"{_number(line.value)} ({_number(line.low)} to {_number(line.high)})"
+
+
+def _number(value: float) -> str:
+    if not isfinite(value):
+        return "none"
+    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.3g}"
+
+
+def text_of(results: Results) -> list[str]:
+    """The nearest attack of each mechanism on each data set, as lines."""
+    lines = []
+    for data in dict.fromkeys(line.group[GROUPS.index("data")] for line in results.lines):
+        nearest = nearest_of([line for line in results.lines if line.group[0] == data])
+        lines.append(f"{data}: the nearest attack, and the circle that holds 68 % of its guesses")
+        lines += [f"  {name:20} {_best(attacks)}" for name, attacks in nearest.items()]
+    return lines
