@@ -57,7 +57,7 @@ def brief(
     coloured: for a terminal: what is hidden bold, warnings yellow. replaced: whether it stands for
     earlier versions, of which files may still lie about.
     """
-    after = "delete every earlier file of this recording. Then " if replaced else ""
+    after = "delete every earlier file of this recording by another name. Then " if replaced else ""
     after += f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
