@@ -106,7 +106,7 @@ def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
 
 def test_files_of_replaced_versions_are_to_be_deleted() -> None:
     report = record(protect(TRACE, Request(ENDS, **SHORT)), None, output="ride.private.gpx")
-    words = "Next: delete every earlier file of this recording by another name. Then trailveil audit"
+    words = "delete every earlier file of this recording by another name. Then trailveil audit"
     shown = brief(report, "trailveil audit", replaced=True)
     assert words in " ".join(shown.split())
     assert len(shown.splitlines()) <= MOST_LINES
