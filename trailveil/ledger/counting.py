@@ -12,7 +12,6 @@ from trailveil.ledger.accounting import Account, account, cuts_before, is_in, wo
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
-from trailveil.ledger.recounting import recounted
 from trailveil.ledger.relatives import Relatives, relatives_of, versions_in
 from trailveil.ledger.versions import relatives
 from trailveil.release.cutting import Window
@@ -149,6 +148,8 @@ def count(
         further = bool({*others} - relatives_of(book, number, others))
         if release.plan is None or not nearby:
             return Counted(number, further)
+        from trailveil.ledger.recounting import recounted
+
         plan = release.whole(release.plan)
         return Counted(number, further, recounted(book, number, plan, others, release.prints))
     entry, total = release.entry(subject, request), None
