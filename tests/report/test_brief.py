@@ -29,6 +29,7 @@ from trailveil.report.brief import (
 from trailveil.report.readings import record_readings
 from trailveil.report.record import record
 from trailveil.traces.readings import Readings
+from trailveil.traces.retiming import Retiming
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS
 
@@ -105,7 +106,7 @@ def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
 
 def test_files_of_replaced_versions_are_to_be_deleted() -> None:
     report = record(protect(TRACE, Request(ENDS, **SHORT)), None, output="ride.private.gpx")
-    words = "Next: delete every earlier file of this recording. Then trailveil audit"
+    words = "delete every earlier file of this recording by another name. Then trailveil audit"
     shown = brief(report, "trailveil audit", replaced=True)
     assert words in " ".join(shown.split())
     assert len(shown.splitlines()) <= MOST_LINES
@@ -162,3 +163,29 @@ def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
 def test_one_place_has_no_sketch() -> None:
     still = np.tile([[48.1, 11.5]], (60, 1))
     assert drawn(protect(replace(TRACE, positions=still), PLANS["cut"].request)) == []
+
+
+@pytest.mark.parametrize(
+    ("retiming", "changed"),
+    [
+        (Retiming(), ""),
+        (Retiming(step=60), "Times are rounded to 1 min."),
+        (Retiming(shift=True), "Times count from the beginning of 2000."),
+        (
+            Retiming(step=60, shift=True),
+            "Times count from the beginning of 2000. Times are rounded to 1 min.",
+        ),
+        (Retiming(drop=True), "No times leave: the order of each fix does."),
+    ],
+)
+@pytest.mark.parametrize("name", PLANS)
+def test_times_that_are_changed_are_not_said_to_be_as_recorded(
+    retiming: Retiming, changed: str, name: str
+) -> None:
+    report = record(PLANS[name], None, output="ride.private.gpx", retiming=retiming)
+    shown = " ".join(brief(report, AUDIT).split())
+    exact = PLANS[name].request.method is Method.CUT
+    assert changed in shown
+    assert ("All else is exactly as recorded." in shown) == (exact and not changed)
+    expected = f"All other places are exactly as recorded. {changed}"
+    assert (expected in shown) == (exact and bool(changed))

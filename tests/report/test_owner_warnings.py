@@ -1,11 +1,13 @@
 """What hides less than is said is said at once, in words, to the owner alone."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.rides import BEGIN, ride
+from trailveil.errors import Refused
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
@@ -41,7 +43,34 @@ def test_a_pace_below_the_one_that_the_cut_reckons_with_is_named(
     named = [sentence for sentence in sentences if "it hides less than is said here" in sentence]
     assert bool(named) == slower
     if slower:
-        assert named[0].startswith("You moved at 2 m/s beside what is hidden")
+        assert re.match(r"You moved at 1\.9\d m/s beside what is hidden", named[0])
+
+
+@pytest.mark.parametrize("speed", [1.3999, 0.98765, 2.0])
+def test_the_advised_floor_is_slow_enough(speed: float) -> None:
+    """Rounded down, and slow enough for what it cuts besides."""
+    sentences = heed(planned(straight(speed, 2400), floor=speed * 1.00001 + 0.2))
+    (advice,) = [
+        words for sentence in sentences for words in re.findall(r"--floor (\S+)", sentence)
+    ]
+    assert float(advice) == pytest.approx(speed, rel=0.02)
+    assert not any(
+        "You moved" in each for each in heed(planned(straight(speed, 2400), floor=float(advice)))
+    )
+
+
+def test_no_floor_is_advised_that_leaves_nothing() -> None:
+    (sentence,) = heed(planned(straight(0.3, 100), floor=50.0))
+    assert "You moved at 0.296 m/s" in sentence
+    assert "--floor" not in sentence
+    assert "do not publish it" in sentence
+
+
+def test_no_stop_is_to_be_hidden_that_leaves_nothing() -> None:
+    trace = straight(8.0, count=20, gap=700.0)
+    (sentence,) = [each for each in heed(planned(trace, floor=6.0)) if "There is no fix" in each]
+    assert "--stops-within" not in sentence
+    assert "If you stopped there, do not publish it" in sentence
 
 
 def test_a_gap_that_may_be_a_stop_is_named_with_what_finds_it() -> None:
@@ -78,3 +107,10 @@ def test_two_stays_near_each_other_are_not_told_to_be_added_again() -> None:
     words = " ".join(record(plan, None, output="x.gpx")["warnings"])
     assert "protect both as one (--between)" in words
     assert "add --stops auto" not in words
+
+
+def test_a_recording_of_one_place_is_not_to_be_published_and_no_other_part_is_advised() -> None:
+    trace = straight(0.05, count=60)  # 89 m
+    for chosen in (Chosen(returns=False), Chosen(("start+10m",), ends=False, returns=False)):
+        with pytest.raises(Refused, match=r"stays there: do not publish it$"):
+            planned(trace, chosen)

@@ -134,8 +134,8 @@ def count(
     if release.plan is not None and before and not alike:
         plan = release.whole(release.plan)
         kin = relatives(book, plan, release.prints, release.base, before)
-    others = [row for row in before if row.number not in {*kin.finer, *kin.coarser}]
-    further = len(others) > len(alike)
+    unrelated = [row for row in before if row.number not in {*kin.finer, *kin.coarser}]
+    further = len(unrelated) > len(alike)
     if further and not alike:
         cuts = cuts_before(book, [row.number for row in before], release.begin, release.prints)
         further = not release.is_in(cuts)
@@ -144,15 +144,14 @@ def count(
     if alike:
         number = alike[-1].number
         book.claim(number)
+        others = [row.number for row in before if row not in alike]
+        further = bool({*others} - relatives_of(book, number, others))
         if release.plan is None or not nearby:
             return Counted(number, further)
-        numbers = [row.number for row in before if row not in alike]
-        if relatives_of(book, number, numbers) != {number}:
-            return Counted(number, further)  # what versions tell together stands in their rows
         from trailveil.ledger.recounting import recounted
 
         plan = release.whole(release.plan)
-        return Counted(number, further, recounted(book, number, plan, numbers))
+        return Counted(number, further, recounted(book, number, plan, others, release.prints))
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
         if book.overlapping(subject, PUBLIC, -(2**63), 2**63):
@@ -163,9 +162,9 @@ def count(
         entry, total = _with_account(
             book, entry, release, plan, numbers, limit, kin=kin, nearby=nearby
         )
-    for relative in (others_of := (*kin.finer, *kin.coarser)):
+    for relative in (related := (*kin.finer, *kin.coarser)):
         book.claim(relative)
-    return Counted(book.add(entry), further, total, others_of)
+    return Counted(book.add(entry), further, total, related)
 
 
 def span(recording: TimeSeries) -> tuple[int, int]:
@@ -245,7 +244,6 @@ def _with_account(
         "known": max(total.epsilon, total.before)
         if kin.finer
         else (total.known if nearby or others else None),
-        "times": total.times if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
         "loss": worst_loss(plan),

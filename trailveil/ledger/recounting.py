@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger import Book, LedgerRow
 from trailveil.ledger.accounting import Account, account
+from trailveil.ledger.relatives import Relatives, is_finer_version, versions_in
 from trailveil.release.plan import Plan
 
 
@@ -28,21 +29,24 @@ class _Without(Book):
         }
 
 
-def recounted(book: Book, number: int, plan: Plan, others: Sequence[int]) -> Account:
+def recounted(book: Book, number: int, plan: Plan, others: Sequence[int], prints: bytes) -> Account:
     """What a release that is in the book tells with all others that are by now.
 
-    It counts for what it was counted for: what others of its recording tell besides depends on
-    that. others: the numbers of these, of which what was recorded is taken, not computed again.
+    Of places it counts for what it was counted for: what others of its recording count for depends
+    on that. others: the numbers of these. prints: what the recording is recognised by.
     """
     stored = book.entry(number, b"")
+    said = {each: versions_in(book.body(each)) for each in (number, *others)}
+    finer = tuple(each for each in others if is_finer_version(said, each, number))
+    coarser = tuple(each for each in others if is_finer_version(said, number, each))
     without = _Without(book.connection, book.key, book.chain, book.where, number)
-    total, _ = account(without, plan, stored.marks, stored.subject, ())
-    bodies = [book.body(other) for other in (*others, number)]
-    known = max((body.get("known") or 0.0 for body in bodies), default=0.0)
-    shared = [body.get("times", body.get("known")) or 0.0 for body in bodies] if others else []
+    about = (without, plan, stored.marks, stored.subject)
+    joint, _ = account(*about, others, prints=prints, kin=Relatives(finer, coarser))
+    counted, _ = account(*about, (), nearby=False)
     return replace(
-        total,
-        times=max(total.times, *shared, 0.0),
-        overlapping=len(others),
-        before=max(total.before, known),
+        joint,
+        epsilon=counted.epsilon,
+        places=counted.places,
+        one_place=counted.one_place,
+        fresh=counted.fresh,
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from trailveil.errors import Refused
 from trailveil.release.common import Common
-from trailveil.release.plan import released_rows
+from trailveil.release.plan import of_one_place, released_rows
 from trailveil.release.request import Request
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.trace import Trace
@@ -17,8 +17,8 @@ def leaving_half(
 ) -> tuple[str, ...]:
     """The options that would leave half of the fixes: the largest radius, the slowest activity.
 
-    None where half is left as it is, where there is no cut, and where none of them would. What is
-    tried depends on when the fixes and the protected parts are, and not on where.
+    None where half is left as it is, where there is no cut, where none of them would, and of a
+    recording of one place. What is tried depends on when the fixes and the protected parts are.
     """
 
     def leaves_half(other: Request) -> bool:
@@ -27,7 +27,7 @@ def leaving_half(
         except Refused:
             return False
 
-    if not request.method.cuts or leaves_half(request):
+    if not request.method.cuts or of_one_place(trace) or leaves_half(request):
         return ()
     found = (
         next((words for words, other in tried if leaves_half(other)), None)

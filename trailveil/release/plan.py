@@ -33,7 +33,7 @@ from trailveil.release.layers import Layer
 from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
-from trailveil.traces.projection import Frame, placed
+from trailveil.traces.projection import MICRO, Frame, placed
 from trailveil.traces.selection import RETURN, Stretch
 from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
@@ -43,6 +43,10 @@ if TYPE_CHECKING:  # a cut alone is planned without what designs noise
     from trailveil.designer.window import WindowNoise
     from trailveil.privacy.anytime import Worst
     from trailveil.privacy.knowledge import Knowledge
+
+
+# Metres: whatever is released of a recording that reaches no farther is at what is hidden.
+_ONE_PLACE = 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +323,22 @@ def _sum_of(
     return replace(base, factor=whole)
 
 
+def of_one_place(trace: Trace) -> bool:
+    """Whether a recording is nowhere but at one place: no part of it can be hidden."""
+    return float(np.hypot(*np.ptp(placed(trace.positions)[1], axis=0))) <= _ONE_PLACE * MICRO
+
+
 def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
     minutes = (max((cut or 0.0 for cut in cuts), default=0.0) + request.uncertain) / 60
     parts = len(request.stretches)
     named = any(stretch.variance for stretch in request.stretches)
     returns = any(RETURN in stretch.label for stretch in request.stretches)
     ends = trace.times[[0, -1]].tolist()
-    if any(part.begin <= ends[0] and ends[1] <= part.end for part in request.stretches):
+    whole = any(part.begin <= ends[0] and ends[1] <= part.end for part in request.stretches)
+    if whole or of_one_place(trace):
         return Refused(
             "a recording must leave the place that is protected, got one that stays there: do not "
-            "publish it, or say which part to protect (--no-ends with --between)"
+            "publish it"
         )
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "

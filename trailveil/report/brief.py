@@ -16,13 +16,14 @@ from trailveil.report.parts import (
     BOLD,
     YELLOW,
     Section,
+    changed_times,
     count_of,
     laid_out,
     listed,
     paragraph,
     styled,
 )
-from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport
+from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport, Times
 from trailveil.report.text import circle, left_out, metres
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
@@ -39,7 +40,6 @@ _SHOWN = (
     "You published another version of this recording. Whoever has both knows everything that this "
     "one hides. If nobody has the earlier file, delete it and add --replace."
 )
-_EXACT = "All else is exactly as recorded."
 
 _CALLED = {
     "at a stated time": ("a stated time", "stated times"),
@@ -57,7 +57,7 @@ def brief(
     coloured: for a terminal: what is hidden bold, warnings yellow. replaced: whether it stands for
     earlier versions, of which files may still lie about.
     """
-    after = "delete every earlier file of this recording. Then " if replaced else ""
+    after = "delete every earlier file of this recording by another name. Then " if replaced else ""
     after += f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
@@ -112,12 +112,13 @@ def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
     if mechanism["withheld_readings"]:
         cost.append(f"Left out: {mechanism['withheld_readings']} readings.")
     moved = mechanism["rms"]
-    cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else _EXACT)
+    cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else "")
+    cost.append(_exact(report["times"], "values", moved=bool(moved)).strip())
     others = "the order of readings" if whole else "every other reading"
     hidden = "Every reading" if whole else _hidden_readings(report)
     items = [
         *listed("", _parts_of_readings(report.get("secrets", []))),
-        *paragraph(" ".join(cost)),
+        *paragraph(" ".join(filter(None, cost))),
         *paragraph(
             f"{learnt} Of two values up to {said(target['radius'])} {unit} apart they guess the "
             f"right one {right:.0f} times in 100; a coin gets 50."
@@ -205,11 +206,18 @@ def _cost(report: ReleaseReport) -> str:
         words += "The times are made up: --drop-times leaves them out. "
     if mechanism["rms_m"]:
         words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
-    else:
-        words += f"{_EXACT} "
+    words += _exact(report["times"], "places", moved=bool(mechanism["rms_m"]))
     if instead := mechanism.get("half_with"):
         words += f"Half is left with {' or '.join(instead)}."
     return words.strip()
+
+
+def _exact(times: Times, what: str, *, moved: bool) -> str:
+    """What is released as it was recorded, and what becomes of the times if they are not."""
+    changed = changed_times(times, "fix" if what == "places" else "reading")
+    if not changed:
+        return "" if moved else "All else is exactly as recorded. "
+    return f"{changed}. " if moved else f"All other {what} are exactly as recorded. {changed}. "
 
 
 def _learnt(report: ReleaseReport) -> str:

@@ -3,12 +3,16 @@
 All of it tells where or how somebody moved: it is for the owner alone.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_DOWN, Decimal
 from functools import lru_cache
 
 import numpy as np
 
-from trailveil.errors import said
-from trailveil.release.plan import Finding, Plan
+from trailveil.errors import Refused, said
+from trailveil.release.plan import Plan, cuts_of, released_rows
+from trailveil.release.request import Request
 from trailveil.traces.projection import MICRO
 from trailveil.traces.selection import Stretch
 from trailveil.traces.stops import LASTS, WITHIN, Interval, stays
@@ -17,6 +21,8 @@ from trailveil.traces.trace import NANOSECONDS, Trace
 # Metres and a share of the pace: who comes no further without a fix, and no faster, may have
 # stopped. Seconds: of less, a speed says little.
 _GAP, _SLOW, _SAYS_LITTLE = 500.0, 0.5, 60.0
+# How often a slower pace is tried, and m/s that may be stated.
+_TRIES, _LEAST_FLOOR = 20, 0.02
 _REACHES = (
     "Fixes seem smoothed, repeated or filled in over {seconds:.0f} s. Released fixes beside the "
     "cut then tell of what is cut: add --uncertain {seconds:.0f}, or export the track without that."
@@ -65,9 +71,9 @@ def stops_left(plan: Plan) -> list[str]:
         places = "one place" if len(open_stays) == 1 else f"{len(open_stays)} places"
         ends = (min(open_stays), max(open_stays))
         how_long = " to ".join(dict.fromkeys(f"{length:.0f}" for length in ends))
+        advice = "add --stops auto --replace, unless somebody has this file already."
         sentences.append(
-            f"You also stopped {how_long} min at {places}: add --stops auto --replace, unless "
-            "somebody has this file already."
+            f"You also stopped {how_long} min at {places}: {_to_hide(plan, all_stays, advice)}"
         )
     return sentences + _of_gaps(plan)
 
@@ -90,45 +96,96 @@ def _of_gaps(plan: Plan) -> list[str]:
         return []
     worst = np.flatnonzero(slow)[np.argmax(seconds[slow])]
     within = np.ceil(metres[worst] / 100) * 100
+    advice = f"add --stops auto --stops-within {within:.0f} --replace."
     return [
         f"There is no fix for {seconds[worst] / 60:.0f} min, between two that are "
-        f"{metres[worst]:.0f} m apart. If you stopped there, add --stops auto --stops-within "
-        f"{within:.0f} --replace."
+        f"{metres[worst]:.0f} m apart. If you stopped there, "
+        f"{_to_hide(plan, stays(trace, float(within)), advice)}"
     ]
+
+
+def _to_hide(plan: Plan, stops: Sequence[Interval], advice: str) -> str:
+    """The advice to hide stops as well, where that leaves any of the recording."""
+    parts = (Stretch("a stay that was found", begin, end) for begin, end in stops)
+    more = replace(plan.request, stretches=(*plan.request.stretches, *parts))
+    return advice if _leaves_some(plan, more) else "do not publish it: to hide that leaves nothing."
 
 
 def _of_pace(plan: Plan) -> list[str]:
     """The slowest way through what is cut, where it is slower than what is reckoned with."""
     if not plan.request.method.cuts:
         return []
-    paces = plan.request.paces
-    slower = [
-        speed
-        for part in plan.findings
-        for speed in _speeds(plan, part)
-        if speed < paces.around(part.stretch, part.sides).speed
-    ]
-    if not slower:
+    slower = min(_slower(plan, plan.request, [part.cut for part in plan.findings]), default=None)
+    if slower is None:
         return []
+    speed, pace = slower
     return [
-        f"You moved at {said(min(slower), 2)} m/s beside what is hidden, slower than the "
-        f"{said(plan.request.slowest.speed, 2)} m/s that the cut reckons with: it hides less than "
-        "is said here. State how you moved (--activity, --floor)."
+        f"You moved at {_digits(speed)} m/s beside what is hidden, slower than the {said(pace, 3)} "
+        f"m/s that the cut reckons with: it hides less than is said here. {_slow_enough(plan)}"
     ]
+
+
+def _slower(
+    plan: Plan, request: Request, cuts: Sequence[float | None]
+) -> list[tuple[float, float]]:
+    """Of each way through what is cut that is slower than is reckoned with, its pace and that.
+
+    cuts: seconds beyond each part in which nothing is released.
+    """
+    return [
+        (speed, pace)
+        for part, cut in zip(plan.findings, cuts, strict=True)
+        for pace in [request.paces.around(part.stretch, part.sides).speed]
+        for speed in _speeds(plan, part.stretch, cut)
+        if speed < pace
+    ]
+
+
+def _slow_enough(plan: Plan) -> str:
+    """How to state a pace that holds: a slower one cuts longer, where somebody was slower still."""
+    request = plan.request
+    slower = _slower(plan, request, [part.cut for part in plan.findings])
+    for _ in range(_TRIES):
+        floor = float(_digits(min(speed for speed, _ in slower)))
+        if floor < _LEAST_FLOOR:
+            break
+        request = replace(request, floor=floor, middle=None)
+        if not _leaves_some(plan, request):
+            break
+        cuts = [(cut or 0.0) + request.uncertain for cut in cuts_of(plan.trace, request)[1]]
+        slower = _slower(plan, request, cuts)
+        if not slower:
+            return f"Add --floor {floor:g} --replace, unless somebody has this file already."
+    return "No pace that holds leaves any of the recording: do not publish it."
+
+
+def _digits(speed: float) -> str:
+    """A speed in three digits, rounded down: as a floor, it holds."""
+    text = f"{Decimal(repr(speed)).normalize():f}"
+    size = Decimal(1).scaleb(Decimal(text).adjusted() - 2)
+    return f"{Decimal(text).quantize(size, ROUND_DOWN).normalize():f}"
+
+
+def _leaves_some(plan: Plan, request: Request) -> bool:
+    """Whether a request leaves any of the recording."""
+    try:
+        return released_rows(plan.trace, request, plan.common).size > 1
+    except Refused:
+        return False
 
 
 def slowest_way(plan: Plan) -> float:
     """Metres a second on the slowest way through what is cut; infinite for none."""
-    speeds = [speed for part in plan.findings for speed in _speeds(plan, part)]
+    speeds = [speed for part in plan.findings for speed in _speeds(plan, part.stretch, part.cut)]
     return min(speeds, default=float("inf"))
 
 
-def _speeds(plan: Plan, part: Finding) -> list[float]:
+def _speeds(plan: Plan, part: Stretch, cut: float | None) -> list[float]:
     """Metres of way a second, before and after a part, over what is cut."""
-    times, reach = plan.trace.times, round((part.cut or 0.0) * NANOSECONDS)
+    times, reach = plan.trace.times, round((cut or 0.0) * NANOSECONDS)
     sides = (
-        (times >= part.stretch.begin - reach) & (times <= part.stretch.begin),
-        (times >= part.stretch.end) & (times <= part.stretch.end + reach),
+        (times >= part.begin - reach) & (times <= part.begin),
+        (times >= part.end) & (times <= part.end + reach),
     )
     speeds = []
     for side in sides:

@@ -66,17 +66,22 @@ def times_of(released: NDArray[np.int64], retiming: "Retiming") -> Times:
     }
 
 
-def times_in_words(times: Times, what: str = "fix") -> str:
-    """What became of the times, if anything."""
+def changed_times(times: Times, what: str = "fix") -> str:
+    """What became of the times, without a full stop; nothing where they are as recorded."""
     if times["dropped"]:
-        return f" No times leave: the order of each {what} does."
-    shifted = " Times count from the beginning of 2000." if times["shifted"] else ""
-    if times["rounded_to_s"] is None:
-        return shifted
-    return (
-        f"{shifted} Times are rounded to {duration(times['rounded_to_s'])}; left out because an "
-        f"earlier {what} has that time: {times['left_out']}."
-    )
+        return f"No times leave: the order of each {what} does"
+    changed = ["Times count from the beginning of 2000"] if times["shifted"] else []
+    if times["rounded_to_s"] is not None:
+        changed.append(f"Times are rounded to {duration(times['rounded_to_s'])}")
+    return ". ".join(changed)
+
+
+def times_in_words(times: Times, what: str = "fix") -> str:
+    """What became of the times, if anything, behind a space."""
+    changed = changed_times(times, what)
+    if times["rounded_to_s"] is not None:
+        changed += f"; left out because an earlier {what} has that time: {times['left_out']}"
+    return f" {changed}." if changed else ""
 
 
 def count_of(number: float, noun: str) -> str:
