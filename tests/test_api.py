@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import trailveil as tv
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.release.options import Selection
+from trailveil.release.options import Options, Selection
 
 EXPORTED = """
 Adversary Certificate Fix Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret
@@ -162,6 +163,11 @@ def test_a_plan_is_published_of_its_subject_and_under_its_key(tmp_path: Path) ->
         with ledger.open() as book:
             assert [row.subject for row in book.standing()] == ["anna"]
     assert (tmp_path / "a.gpx").read_bytes() == (tmp_path / "b.gpx").read_bytes()
+
+
+def test_protect_names_every_option() -> None:
+    words = set(re.findall(r"[a-z_]+", inspect.getdoc(tv.protect) or ""))
+    assert set(Options.__annotations__) <= words
 
 
 def test_refusals_name_arguments_of_python(ride: Path, ledger: Ledger) -> None:
