@@ -150,9 +150,9 @@ def protect(
     first, in the order to publish them in (of these, only the first may replace others); all
     versions tell together what the finest tells. Raises Refused or InvalidValue, in one line.
 
-    What to protect: ends (False leaves both as recorded), at, between, near, stops, returns, tz. How:
-    mechanism (cut, noise, both) or everywhere, radius, epsilon, order, leave, withhold, activity or
-    floor, adversaries, prior, uncertain, steady, longest_stay.
+    What to protect: ends (False leaves both as recorded), at, between, near, stops, returns, tz.
+    How: mechanism (cut, noise, both) or everywhere, radius, epsilon, order, leave, withhold,
+    activity or floor, adversaries, prior, uncertain, steady, longest_stay.
 
     >>> day = tv.datasets.simulated_day()
     >>> plan = tv.protect(day, between=[("08:39", "09:21")], tz="UTC", activity="ride")
