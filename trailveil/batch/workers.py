@@ -29,8 +29,8 @@ from trailveil.gp.threads import keep_one_thread
 # Short ones are handed out together, since handing out costs some milliseconds: as many as take so
 # many seconds, and so many portions of them.
 _AHEAD, _TOGETHER, _SECONDS, _PORTIONS = 8, 32, 0.25, 3
-# Seconds after which what is ready is settled.
-_SETTLED = 0.5
+# Seconds after which what is ready is settled, and between looks at whether more is.
+_SETTLED, _LOOKS = 0.5, 0.005
 # How often a trace is tried whose worker was lost: once with others, the rest alone.
 _TRIES = 4
 
@@ -163,11 +163,16 @@ def outcomes_of(workers: Workers, take: Take) -> Iterator[list[Outcome]]:
         group: list[Outcome] = []
         until = time.monotonic() + _SETTLED
         while under_way and len(group) < MOST:
-            # What is settled together takes less; but nobody waits for more work meanwhile.
-            waits = len(under_way) > workers.count and more and time.monotonic() < until
-            if group and not (waits or under_way[0][1].done()):
+            tasks, future = under_way[0]
+            # What is settled together takes less; but nobody waits for more work meanwhile, and
+            # what is done does not wait for what takes long.
+            while group and len(under_way) > workers.count and more and not future.done():
+                if time.monotonic() > until:
+                    break
+                time.sleep(_LOOKS)
+            if group and not future.done():
                 break
-            tasks, future = under_way.popleft()
+            under_way.popleft()
             outcomes, seconds = workers.result(tasks, future)
             group += outcomes
             fitting = int(_SECONDS * len(tasks) / max(seconds, 1e-6))
