@@ -33,6 +33,7 @@ def options_of(name: str) -> dict[str, click.Parameter]:
 
 
 NOT_OF_MANY = {"--explain", "--column", "--unit", "--report", "--private-report", "--replace"}
+NOT_OF_MANY |= {"--version"}
 # The same, said of many.
 OF_OUTPUTS = {"--again", "--json", "--output", "--overwrite"}
 
@@ -42,7 +43,7 @@ def test_the_page_says_which_options_there_are_and_which_differ_from_protect() -
     rows = re.findall(r"^\| (`-.*?) \|", PAGE, flags=re.MULTILINE)
     table = {option for row in rows for option in re.findall(r"`(--[a-z-]+)", row)}
     assert table - set(protect) == set(of_batch) - set(protect)
-    assert "It has no reports, no options for readings and no `--replace`." in PAGE
+    assert "It has no reports, no versions, no options for readings and no `--replace`." in PAGE
     assert set(protect) - set(of_batch) == NOT_OF_MANY
     assert "as [`trailveil protect`](protect.md) does with the same options" in PAGE
     for name in set(of_batch) & set(protect) - OF_OUTPUTS:

@@ -224,6 +224,12 @@ def _say(
     published: Sequence[tuple[_Job, ReleaseReport, Receipt[Trace]]], options: dict[str, Any]
 ) -> None:
     """Print what the owner is to know."""
+    source: Path = options["source"]
+    output = published[0][0].version.output
+    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
+        click.echo(
+            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
+        )
     if options["as_json"]:
         reports = [report for _, report, _ in published]
         click.echo(json.dumps({"versions": reports} if options["versions"] else reports[0]))
@@ -238,12 +244,6 @@ def _say(
             click.echo(line)
         how = {"coloured": on_terminal(colours=True), "replaced": options["instead"]}
         click.echo(brief(report, _audit(job.version.output, job.version.options), **how))
-    source: Path = options["source"]
-    output = published[0][0].version.output
-    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
-        click.echo(
-            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
-        )
 
 
 def _check_files(source: Path, versions: Sequence[StatedVersion], zone: Any) -> None:
