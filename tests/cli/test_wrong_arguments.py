@@ -1,5 +1,6 @@
 """Every option of every command, found from click itself, given what it must not be given."""
 
+import io
 import os
 import shutil
 import signal
@@ -42,6 +43,8 @@ BASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "demo": (["-o", "taken"], []),
     "open": (["--no-browser"], ["ride.gpx"]),
     "batch": ([*QUICK, "-o", "taken"], ["ride.gpx"]),
+    "compare": (["-o", "taken"], ["settings.toml"]),
+    "ledger import": ([], ["ride.gpx"]),
 }
 TEXTS = [
     *("", "nan", "inf", "-inf", "-1", "0", "1e308", "1e-308", "5e-324", "9" * 400, "x", "5"),
@@ -103,6 +106,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "dev-full.json").symlink_to("/dev/full")
     (folder / "hard.gpx").hardlink_to(source)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))  # of live
     for module in (covariances, nyc):  # a minute's work each, where the folder is a good one
         monkeypatch.setattr(module, "write", no_work)
     monkeypatch.setattr(figure2, "run", no_work)

@@ -29,8 +29,8 @@ def refusals() -> list[str]:
 
 
 def test_no_refusal_names_an_option() -> None:
+    assert sum("--" in words for words in refusals()) >= 3
     for words in refusals():
-        assert "--" in words
         assert "--" not in on_the_page(words), on_the_page(words)
 
 

@@ -68,6 +68,8 @@ def live(**options: Any) -> None:
 
 def run(stream: Stream, lines: Lines) -> None:
     """Take lines from standard input until it ends."""
+    if sys.stdin is None:
+        raise InvalidValue("live must get lines on standard input, got none that is open")
     number, source, out = 0, sys.stdin.buffer, sys.stdout.buffer
     told = stream.moved
     while line := source.readline(LONGEST + 1):

@@ -8,6 +8,7 @@ import click
 
 from trailveil.cli.options import WithPlaces, requesting
 from trailveil.errors import InvalidValue
+from trailveil.release.versions import check_names
 from trailveil.traces.formats.table import default_output
 
 _OF_EACH = ("radius", "epsilon", "order", "leave", "mechanism")
@@ -80,6 +81,7 @@ def stated_versions(options: dict[str, Any]) -> list[StatedVersion]:
     stated = click.get_current_context().meta.get(_STATED, [])
     if not stated:
         return [StatedVersion("", options, options["output"] or default_output(source))]
+    check_names([name for name, _ in stated])
     if options["column"] or options["unit"]:
         raise InvalidValue(
             "--version must be of a track, got readings: release them once, and no finer later"

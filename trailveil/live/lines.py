@@ -77,7 +77,7 @@ class Lines:
     def __init__(self, columns: str = "") -> None:
         """State the columns of a table that has no line of names, as one: time,lat,lon."""
         self._header = b""
-        if columns and not self._named(columns.encode() + b"\n"):
+        if columns and not self._named(columns.encode(errors="replace") + b"\n"):
             raise InvalidValue(
                 "columns must name time, latitude and longitude, got others: write them as the "
                 "first line of a table, such as time,lat,lon"

@@ -37,13 +37,7 @@ class Version:
 
 def in_order(versions: Sequence[Version]) -> list[Version]:
     """The finest first. Raises InvalidValue for names that are none, and Refused for a mixture."""
-    names = [version.name for version in versions]
-    usable = all(name.isidentifier() and name.isascii() and len(name) <= 40 for name in names)
-    if not usable or len(set(names)) < len(names) or not 1 <= len(names) <= MOST_VERSIONS:
-        raise InvalidValue(
-            f"versions must be 1 to {MOST_VERSIONS}, each with a name of its own in letters, "
-            f"digits and _, got {', '.join(map(repr, names)) or 'none'}"
-        )
+    check_names([version.name for version in versions])
     methods = {version.request.method for version in versions}
     if Method.EVERYWHERE in methods:
         raise Refused(
@@ -54,6 +48,17 @@ def in_order(versions: Sequence[Version]) -> list[Version]:
         raise not_nested("a cut and noise")
     # Where both are as wide, noise after a cut is the coarser one.
     return sorted(versions, key=lambda each: (each.request.variance, each.request.method != "cut"))
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise InvalidValue for names of versions that no file and no report can bear."""
+    usable = all(name.isidentifier() and name.isascii() and len(name) <= 40 for name in names)
+    if not usable or len(set(names)) < len(names) or not 1 <= len(names) <= MOST_VERSIONS:
+        got = ", ".join(ascii(name[:40]) for name in names[: MOST_VERSIONS + 1])
+        raise InvalidValue(
+            f"versions must be 1 to {MOST_VERSIONS}, each with a name of its own in letters, "
+            f"digits and _, got {got or 'none'}"
+        )
 
 
 def not_nested(got: str) -> Refused:
