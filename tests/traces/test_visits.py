@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.places import ANYWHERE, GLOBE, Where, after, around, trace_of
 from trailveil.errors import InvalidValue
-from trailveil.traces.stops import ABSENCE
+from trailveil.traces.stops import ABSENCE, UNSEEN
 from trailveil.traces.visits import FASTEST, WIDEST, Circle, circle, visits
 
 Spans = list[tuple[float, float]]
@@ -65,9 +65,21 @@ def test_distances_are_those_on_a_sphere_within_the_flattening(
 @pytest.mark.parametrize("where", ANYWHERE, ids=str)
 def test_runs_are_stays_and_single_fixes_are_times(where: Where) -> None:
     far, near = (400.0, 0.0), (0.0, 50.0)
-    places = [far, near, near, near, far, near, far, near, near]
-    seconds = [0.0, 60, 120, 180, 240, 1000, 1060, 2000, 9000]
+    places = [far, near, near, near, far, far, near, far, far, near, near]
+    seconds = [0.0, 60, 120, 180, 240, 940, 1000, 1060, 1940, 2000, 9000]
     assert visits_found(seconds, places, where, 100.0) == [(60, 180), (1000, 1000), (2000, 9000)]
+
+
+def test_a_visit_lasts_through_the_gaps_beside_it() -> None:
+    """Nobody knows when somebody came and went while nothing was recorded."""
+    far, near = (400.0, 0.0), (0.0, 50.0)
+    for places, seconds, expected in (
+        ([far, near, near, far], [0.0, 7200, 7230, 9000], [(0.0, 9000.0)]),
+        ([far, near, near, far], [0.0, 60, 90, 9000], [(60.0, 9000.0)]),
+        ([far, near, near, far], [0.0, 7200, 7230, 7290], [(0.0, 7230.0)]),
+        ([near, near], [0.0, 9000], [(0.0, 9000.0)]),
+    ):
+        assert visits_found(seconds, places, (48.0, 11.0), 100.0) == expected
 
 
 def test_short_absences_end_no_visit() -> None:
@@ -76,7 +88,8 @@ def test_short_absences_end_no_visit() -> None:
         (ABSENCE - 1, [(0.0, ABSENCE - 1)]),
         (ABSENCE, [(0.0, 0.0), (ABSENCE, ABSENCE)]),
     ):
-        assert visits_found([0.0, 60.0, back], [near, far, near], (48.0, 11.0), 100.0) == expected
+        seconds, places = [0.0, 60.0, back - 60.0, back], [near, far, far, near]
+        assert visits_found(seconds, places, (48.0, 11.0), 100.0) == expected
 
 
 @pytest.mark.parametrize("where", ANYWHERE, ids=str)
@@ -145,13 +158,17 @@ def test_visits_are_those_of_the_definition(steps: list[tuple[int, bool]]) -> No
     """Fixes on one side of the place, so that no way between them leads through."""
     seconds = np.cumsum([step for step, _ in steps]).astype(float)
     metres = [(50.0 if inside else 500.0, 0.0) for _, inside in steps]
+    seconds -= seconds[0]
     expected: Spans = []
-    for i, second in enumerate(seconds - seconds[0]):
+    for i, second in enumerate(seconds):
         if not steps[i][1]:
             continue
-        joins = expected and (steps[i - 1][1] or second - expected[-1][1] < ABSENCE)
-        expected.append((expected.pop()[0] if joins else second, second))
-    assert visits_found((seconds - seconds[0]).tolist(), metres, (70.0, 180.0), 100.0) == expected
+        beside = (seconds[max(i - 1, 0)], seconds[min(i + 1, len(steps) - 1)])
+        begin = beside[0] if second - beside[0] > UNSEEN else second
+        end = beside[1] if beside[1] - second > UNSEEN else second
+        joins = expected and (steps[i - 1][1] or begin - expected[-1][1] < ABSENCE)
+        expected.append((expected.pop()[0] if joins else begin, end))
+    assert visits_found(seconds.tolist(), metres, (70.0, 180.0), 100.0) == expected
 
 
 def test_where_nobody_was() -> None:

@@ -30,6 +30,9 @@ LASTS = 300.0
 ABSENCE = 300.0
 """Seconds: who is back sooner has not left."""
 
+UNSEEN = 60
+"""Seconds without a fix beside a visit, within which nothing is assumed of the movement anyway."""
+
 STILL_WITHIN, STILL_FOR = 30.0, 30.0
 """Metres and seconds: who stays so near one fix for so long stands still at an end."""
 
@@ -158,6 +161,23 @@ def _still_until(seconds: NDArray[np.float64], metres: NDArray[np.float64]) -> i
         if seconds[until] - seconds[anchor] >= STILL_FOR:
             last = max(last, int(until))
     return last
+
+
+def unseen(
+    times: NDArray[np.int64], first: NDArray[np.intp], last: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When visits that fixes first to last (k,) show may have begun and ended, nanoseconds (k,).
+
+    Nobody knows when somebody came and went in a gap of more than UNSEEN seconds before or after:
+    such a visit is as long as the gap lasts.
+    """
+    before, after = np.maximum(first - 1, 0), np.minimum(last + 1, times.size - 1)
+    most = UNSEEN * NANOSECONDS
+    begin, end = times[first], times[last]
+    return (
+        np.where(begin - times[before] > most, times[before], begin),
+        np.where(times[after] - end > most, times[after], end),
+    )
 
 
 def joined(intervals: list[Interval]) -> list[Interval]:

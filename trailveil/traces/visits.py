@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.traces.stops import Interval, joined
+from trailveil.traces.stops import Interval, joined, unseen
 from trailveil.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def circle(text: str) -> Circle:
 def visits(trace: Trace, place: Circle) -> list[Interval]:
     """When a trace was there, in order of time: begin and end in nanoseconds, both times of fixes.
 
-    A visit is a run of fixes inside, by geodesics. Where the straight way between two fixes outside
-    leads through the circle, no faster than FASTEST, it is a visit from the one to the other.
-    Visits less than ABSENCE apart are one.
+    A visit is a run of fixes inside, by geodesics, with long gaps beside it (`stops.unseen`). Where
+    the straight way between two fixes outside leads through the circle, no faster than FASTEST, it
+    is a visit from the one to the other. Visits less than ABSENCE apart are one.
     """
     if not len(trace):
         return []
@@ -93,9 +93,10 @@ def visits(trace: Trace, place: Circle) -> list[Interval]:
     )
     inside = away <= place.metres
     edges = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0, append=0))
-    runs = list(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
-    runs += [(i, i + 1) for i in _passing(trace, away, place.metres)]
-    return joined([(int(trace.times[i]), int(trace.times[k])) for i, k in runs])
+    begins, ends = unseen(trace.times, edges[::2], edges[1::2] - 1)
+    seen = list(zip(begins.tolist(), ends.tolist(), strict=True))
+    passed = _passing(trace, away, place.metres)
+    return joined(seen + [(int(trace.times[i]), int(trace.times[i + 1])) for i in passed])
 
 
 def between_places(circle: Circle, other: Circle) -> float:
