@@ -178,7 +178,7 @@ def test_a_stay_that_is_announced_is_cut(ledger: Ledger) -> None:
             assert again.staying == trace.times[799]
         rule.advance(fix)
         left += [released.time for released in rule.take(fix)]
-    begin, end = trace.times[799], trace.times[999]
+    begin, end = trace.times[799], trace.times[1000]
     gone = (trace.times >= begin - margins.before) & (trace.times <= end + margins.stay)
     gone |= trace.times <= trace.times[0] + margins.passing
     gone |= trace.times >= trace.times[-1] - rule.lag
@@ -196,11 +196,33 @@ def test_a_stay_that_is_over_before_another_fix_is_cut_and_counted(ledger: Ledge
         rule.advance(fix)
         left += [released.time for released in rule.take(fix)]
     margins, at = rule.stays.margins, trace.times[499]
-    gone = (trace.times >= at - margins.before) & (trace.times <= at + margins.passing)
+    gone = (trace.times >= at - margins.before) & (
+        trace.times <= trace.times[500] + margins.passing
+    )
     gone |= trace.times <= trace.times[0] + margins.passing
     gone |= trace.times >= trace.times[-1] - rule.lag
     assert left == trace.times[~gone].tolist()
     assert left
+
+
+def test_a_stay_lasts_until_the_first_fix_after_it(ledger: Ledger) -> None:
+    """Two hours without a fix, in which the stay ends; then the way goes on."""
+    times = np.append(np.arange(0, 6000, 10), np.arange(13_200, 20_000, 10))
+    trace = trace_of(times, np.stack([times * 5.0, times * 0.0], axis=1), AT)
+    for restarted in (False, True):
+        rule, left = Cutting.of(ledger, RIDE, None, None), []
+        for i, fix in enumerate(fixes(trace)):
+            if i == 600:
+                rule.stay()
+                rule.go()
+                if restarted:
+                    previous = rule._previous
+                    rule = Cutting.of(ledger, RIDE, None, rule.record)
+                    rule._previous = previous
+            rule.advance(fix)
+            left += [released.time for released in rule.take(fix)]
+        after = [time for time in left if time >= trace.times[600]]
+        assert after[0] > trace.times[600] + rule.stays.margins.stay
 
 
 def test_what_waits_is_bounded(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

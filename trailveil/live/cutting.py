@@ -127,13 +127,15 @@ class _Watched:
 class Cutting:
     """Releases fixes as they are, away from visits. lag: nanoseconds.
 
-    staying: since when (ns) an announced stay lasts. visits: that were not counted yet.
+    staying: since when (ns) an announced stay lasts. leaving: until the next fix. visits: that were
+    not counted yet.
     """
 
     lag: int
     watched: list[_Watched]
     stays: _Watched
     staying: int | None = None
+    leaving: bool = False
     visits: dict[bytes, Visits] = field(default_factory=dict)
     _pending: deque[Fix] = field(default_factory=deque)
     _previous: Fix | None = None
@@ -155,12 +157,13 @@ class Cutting:
             watched.append(_Watched(place.ident, place.wide, margins))
         lag = max(known.margins.before for known in watched)
         lag = lag if delay is None else max(lag, round(delay * NANOSECONDS))
-        return cls(lag, watched, stays, (record or {}).get("staying"))
+        held = record or {}
+        return cls(lag, watched, stays, held.get("staying"), held.get("leaving", False))
 
     @property
     def record(self) -> dict[str, Any]:
         """What a restart must know, JSON-able: no place."""
-        return {"staying": self.staying}
+        return {"staying": self.staying, "leaving": self.leaving}
 
     @property
     def delay(self) -> float:
@@ -176,6 +179,8 @@ class Cutting:
             self.visits |= watched.visited(*span) if span else watched.over(fix.time)
             if span:
                 self._drop(span[0] - watched.margins.before)
+        if self.leaving:
+            self.staying, self.leaving = None, False
         if self._previous is None:
             self.visits.setdefault(NO_ID, Visits()).information += self.stays.margins.told
         self._previous = fix
@@ -194,6 +199,7 @@ class Cutting:
 
     def stay(self) -> None:
         """A stay begins, with the last fix."""
+        self.leaving = False
         if self.staying is None:
             self.staying = _NEVER if self._previous is None else self._previous.time
         if self.staying > _NEVER:  # it is one even if it is over before another fix
@@ -201,8 +207,8 @@ class Cutting:
             self._drop(self.staying - self.stays.margins.before)
 
     def go(self) -> None:
-        """It is over: the last fix was of it."""
-        self.staying = None
+        """It is over: until the next fix, since nobody knows for how long the last one is past."""
+        self.leaving = self.staying is not None
 
     def _drop(self, since: int) -> None:
         while self._pending and self._pending[-1].time >= since:

@@ -24,7 +24,7 @@ from trailveil.release.request import Method
 from trailveil.traces.trace import NANOSECONDS
 
 _AHEAD = 10 * NANOSECONDS
-_FUTURE = 86_400 * NANOSECONDS
+_FUTURE = 60 * NANOSECONDS
 _BEFORE_ALL = -(2**63)
 
 
@@ -170,7 +170,7 @@ class Stream:
         if fix.time <= self._last:
             raise InvalidValue("a fix must be later than the last one, got another: left out")
         if fix.time > time.time_ns() + _FUTURE:
-            raise InvalidValue("a fix must be of now, got one more than a day ahead: left out")
+            raise InvalidValue("a fix must be of now, got one more than a minute ahead: left out")
 
     def _cutting(self) -> Cutting:
         if not isinstance(self._rule, Cutting):
