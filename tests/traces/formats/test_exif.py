@@ -44,6 +44,7 @@ def photo(
     offset: str | None = None,
     latitude: tuple[int, int] = (46, 1),
     side: bytes = b"W\0",
+    hour: int = 12,
 ) -> bytes:
     """A JPEG with EXIF, and a segment of another kind before it."""
     places: list[Tag] = [
@@ -54,7 +55,7 @@ def photo(
     ]
     if clock:
         places += [
-            (7, 5, fractions(order, (12, 1), (0, 1), (3000, 100))),
+            (7, 5, fractions(order, (hour, 1), (0, 1), (3000, 100))),
             (29, 2, b"2024:05:14\0"),
         ]
     camera: list[Tag] = [] if taken is None else [(0x9003, 2, taken.encode() + b"\0")]
@@ -130,6 +131,7 @@ def test_pillow_writes_what_is_read() -> None:
         photo(clock=False),
         photo(latitude=(91, 1)),
         photo(latitude=(1, 0)),
+        photo(hour=99),
         photo(side=b"X\0"),
         photo(clock=False, taken="2024:13:14 14:00:30", offset="+02:00"),
         photo()[:60],

@@ -139,6 +139,8 @@ def _when(places: Tags, taken: Tags, order: str, zone: tzinfo | None) -> int:
     if _DATE in places and _CLOCK in places:
         day = datetime.strptime(_text(places[_DATE]), "%Y:%m:%d").replace(tzinfo=UTC)
         hours, minutes, seconds = _fractions(places[_CLOCK], order)
+        if not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 61):
+            raise ValueError
         when = day + timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return (when - _EPOCH) // timedelta(microseconds=1) * (NANOSECONDS // 10**6)
     day_and_clock = _text(taken[_TAKEN]).split(" ")
