@@ -153,6 +153,9 @@ def test_every_kernel_has_a_row() -> None:
     # Those three are of what is given, at stated times or in double precision alone.
     elsewhere = {Tabulated, Function, Conditioned}  # tests/gp/test_adapters.py
     assert kinds == set(Kernel.__subclasses__()) - elsewhere
+    # An equation of its own is held against the literature's, by an equation in EQUATIONS.
+    assert {type(kernel) for kernel in SIMPLE.values()} == kinds - {Scaled, Sum, Product, Warped}
+    assert EQUATIONS.keys() == SIMPLE.keys()
 
 
 @EACH

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from tests.rides import PATIENCE, ride, written
-from trailveil.designer.wanted import Unwanted, check_wanted, only_while
+from trailveil.designer.cancelling import Cancelled, cancelled_unless, check_cancelled
 from trailveil.designer.window import window_noise
 from trailveil.errors import Refused
 from trailveil.ledger import user_ledger
@@ -339,7 +339,7 @@ def test_a_design_that_nobody_waits_for_is_given_up() -> None:
         began.set()
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            check_wanted()
+            check_cancelled()
         done.append("to its end")
 
     async def ask() -> list[object]:
@@ -360,9 +360,9 @@ def test_a_design_that_nobody_waits_for_is_given_up() -> None:
 def test_a_design_of_noise_ends_where_it_is_not_wanted(checks: int) -> None:
     """At its first step, in its search, or in its proof."""
     request, asked = Request((), radius=90.0), iter(range(checks))
-    with pytest.raises(Unwanted), only_while(lambda: next(asked, None) is not None):
+    with pytest.raises(Cancelled), cancelled_unless(lambda: next(asked, None) is not None):
         window_noise(120.0, 1, request.adversaries, request.noise_bound)
-    check_wanted()
+    check_cancelled()
 
 
 def test_what_is_raised_is_handed_on_and_the_next_is_done() -> None:

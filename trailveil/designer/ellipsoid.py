@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cho_solve, cholesky, solve_triangular
 
-from trailveil.designer.wanted import check_wanted
+from trailveil.designer.cancelling import check_cancelled
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 
@@ -68,7 +68,7 @@ def smallest_ellipsoid(
     covariance = problem.start()
     weight = (count + size) / float(np.trace(covariance))
     for _ in range(_MOST_STEPS):
-        check_wanted()
+        check_cancelled()
         last = (count + size) / weight < 0.5 * gap * float(np.trace(covariance))
         covariance, decrement = problem.step(covariance, weight)
         if decrement > (_AT if last else _NEAR):

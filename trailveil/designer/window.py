@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag, cholesky, solve_triangular
 
+from trailveil.designer.cancelling import check_cancelled
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
-from trailveil.designer.wanted import check_wanted
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import unproved
@@ -334,7 +334,7 @@ def _stated(
     places = _places(knowledge, problem.knots)
     while True:
         for away in [*places, None]:
-            check_wanted()
+            check_cancelled()
             if away not in tracks:
                 tracks[away] = _track(problem, factor, knowledge, away)
         stated["tracks"] = [tracks[away] for away in [*sorted(places), None]]

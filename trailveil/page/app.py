@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from trailveil.designer.wanted import Unwanted, only_while
+from trailveil.designer.cancelling import Cancelled, cancelled_unless
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
 from trailveil.page.basemap import Basemap
 from trailveil.page.opened import asked_in, drawn
@@ -257,12 +257,12 @@ class Latest:
                 raise Superseded
 
             def while_newest() -> Any:
-                with only_while(lambda: number == self._newest):
+                with cancelled_unless(lambda: number == self._newest):
                     return work()
 
             try:
                 return await _in_a_thread(while_newest)
-            except Unwanted:
+            except Cancelled:
                 raise Superseded from None
 
 

@@ -31,7 +31,7 @@ ABSENCE = 300.0
 """Seconds: who is back sooner has not left."""
 
 UNSEEN = 60
-"""Seconds without a fix beside a visit, within which nothing is assumed of the movement anyway."""
+"""Seconds without a fix beside a visit, in which nothing is assumed of the movement by default."""
 
 STILL_WITHIN, STILL_FOR = 30.0, 30.0
 """Metres and seconds: who stays so near one fix for so long stands still at an end."""

@@ -8,9 +8,9 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting, generator
-from trailveil.studies.comparing.made_up import from_prior, people
 from trailveil.studies.comparing.running import Comparison
 from trailveil.studies.comparing.settings import Entrant
+from trailveil.studies.comparing.simulated import from_prior, people
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace

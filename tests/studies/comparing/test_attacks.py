@@ -14,7 +14,7 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.studies.comparing import clusters, learned, linking, regimes, rivals
 from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting
-from trailveil.studies.comparing.made_up import on_streets
+from trailveil.studies.comparing.simulated import on_streets
 from trailveil.studies.comparing.tables import ATTACKS
 from trailveil.traces.selection import Stretch
 

@@ -11,7 +11,7 @@ from tests.studies.comparing import samples
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.studies.comparing import published
 from trailveil.studies.comparing.cases import Case
-from trailveil.studies.comparing.made_up import from_prior, on_streets, people
+from trailveil.studies.comparing.simulated import from_prior, on_streets, people
 
 FOLDERS = ("geolife", "t_drive", "cabspotting")
 FILES = ("porto", "gowalla", "yjmob")

@@ -10,19 +10,19 @@ from trailveil.studies.comparing import (
     learned,
     linking,
     location_sets,
-    made_up,
     metrics,
     published,
     regimes,
     rivals,
+    simulated,
 )
 
 Function = Callable[..., Any]
 
 DATA: dict[str, Function] = {
-    "prior": made_up.from_prior,
-    "people": made_up.people,
-    "town": made_up.on_streets,
+    "prior": simulated.from_prior,
+    "people": simulated.people,
+    "town": simulated.on_streets,
     "geolife": published.geolife,
     "t-drive": published.t_drive,
     "porto": published.porto,
