@@ -57,8 +57,8 @@ class Format:
 
     write: None where files of the format are only read. needs: a package that is not always there,
     and the extra that brings it. names: whether tracks have names in it, once they are kept.
-    untimed: whether fixes can be written without their times.
-    fields: those that it has a place for.
+    untimed: whether fixes can be written without their times. lines: whether programs draw a line
+    through each of its segments. fields: those that it has a place for.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Format:
     needs: tuple[str, str] | None = None
     names: bool = False
     untimed: bool = False
+    lines: bool = False
     fields: tuple[str, ...] = tuple(FIELDS)
 
 
@@ -152,6 +153,7 @@ FORMATS: tuple[Format, ...] = (
         _writer("gpx"),
         names=True,
         untimed=True,
+        lines=True,
         fields=ALL,
     ),
     Format(
@@ -160,6 +162,7 @@ FORMATS: tuple[Format, ...] = (
         lambda head: b".fit" in head[:14],
         _reader("fit"),
         _writer("fit_writing"),
+        lines=True,
         fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature", TYPE),
     ),
     Format(
@@ -168,10 +171,11 @@ FORMATS: tuple[Format, ...] = (
         _holds(b"trainingcenterdatabase"),
         _reader("tcx"),
         _writer("tcx"),
+        lines=True,
         fields=("elevation", "speed", "heart_rate", "cadence", "power", TYPE),
     ),
-    Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
-    Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
+    Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True, lines=True),
+    Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True, lines=True),
     Format("NMEA", (".nmea",), _is_nmea, _reader("nmea")),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
     Format(
@@ -181,6 +185,7 @@ FORMATS: tuple[Format, ...] = (
         _JSON,
         _writer("geojson"),
         names=True,
+        lines=True,
         fields=ALL,
     ),
     Format("Moving Features", (".mfjson",), _MOVING, _JSON),
