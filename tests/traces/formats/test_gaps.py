@@ -47,7 +47,9 @@ def test_segments_and_tracks_stay_apart() -> None:
 @pytest.mark.parametrize("suffix", [*LINES, ".csv"])
 def test_no_line_is_drawn_across_a_cut(suffix: str, tmp_path: Path) -> None:
     source = saved(tmp_path / "ride.gpx", RIDE)
-    done("protect", source, "--at", "start+45m", "--round-times", 1, "-o", tmp_path / f"out{suffix}")
+    done(
+        "protect", source, "--at", "start+45m", "--round-times", 1, "-o", tmp_path / f"out{suffix}"
+    )
     released = read(tmp_path / f"out{suffix}")
     across = np.diff(released.times).astype("timedelta64[s]").astype(int) > 60
     assert across.sum() == 1
