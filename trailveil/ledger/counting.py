@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from trailveil.release.public import check_noise
 from trailveil.release.request import Method
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import TimeSeries
+
+if TYPE_CHECKING:  # traces are released without it
+    from trailveil.release.readings_release import ReadingsPlan
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -91,9 +94,12 @@ class Counted(NamedTuple):
             book.let_go(number)
 
 
-def countable(plan: Plan, prints: bytes, base: bytes = b"") -> Countable:
-    """The release of a trace, to be counted. prints, base: as above."""
+def countable(plan: "Plan | ReadingsPlan", prints: bytes, base: bytes = b"") -> Countable:
+    """The release of a recording, to be counted. prints, base: as above."""
     begin, end = span(plan.trace)
+    if not isinstance(plan, Plan):
+        noise_trace, column = plan.mechanism.noise_trace, plan.trace.column
+        return Countable(begin, end, column, "readings", noise_trace, prints, plan.epsilon)
     about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
     return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), base)
 
