@@ -14,8 +14,7 @@ from trailveil.ledger.commit import check_released
 from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.cleaning import Cleaning
-from trailveil.traces.loading import load_readings
-from trailveil.traces.prior_file import prior_in
+from trailveil.traces.loading import load_readings, prior_in
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Chosen, merged
 

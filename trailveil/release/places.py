@@ -20,11 +20,10 @@ from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.common import Common
 from trailveil.release.request import Method, Paces, Request
-from trailveil.traces.returns import TELLS
 from trailveil.traces.selection import Stretch
 from trailveil.traces.stops import Interval, joined
 from trailveil.traces.trace import NANOSECONDS, Trace
-from trailveil.traces.visits import Circle, between_places, visits
+from trailveil.traces.visits import TELLS, Circle, between_places, visits
 
 if TYPE_CHECKING:
     from trailveil.designer.table import Cache

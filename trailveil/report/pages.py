@@ -34,7 +34,7 @@ from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import Series, chances_figure, noise_figure, series_figure
-from trailveil.plots.svg import inline
+from trailveil.plots.drawing import inline
 from trailveil.release.plan import Plan
 from trailveil.report.brief import in_short
 from trailveil.report.guesses import (

@@ -193,12 +193,11 @@ def _cost(report: ReleaseReport) -> list[Item]:
     counts += f" ({left_out(noise)})." if noise["withheld_min"] else "."
     moved = ""
     if noise["rms_m"]:
-        track = unit == METRES
+        moved, over = ("The track is", " over it") if unit == METRES else ("They are", "")
+        most, draws = length(noise["largest_rms_m"], unit), length(noise["largest_99_m"], unit)
         moved = (
-            f" {'The track is' if track else 'They are'} moved by {length(noise['rms_m'], unit)} on "
-            f"average{' over it' if track else ''} (root mean square), by "
-            f"{length(noise['largest_rms_m'], unit)} where most, and there by no more than "
-            f"{length(noise['largest_99_m'], unit)} in 99 of 100 draws."
+            f" {moved} moved by {length(noise['rms_m'], unit)} on average{over} (root mean square),"
+            f" by {most} where most, and there by no more than {draws} in 99 of 100 draws."
         )
     lines = paragraph(f"{counts}{moved}{times_in_words(report['times'], noun(unit))}")
     if instead := noise.get("half_with"):

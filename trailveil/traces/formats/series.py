@@ -20,8 +20,7 @@ from trailveil.traces.formats.collect import MOST_POINTS, number, too_many
 from trailveil.traces.formats.columns import Columns, columns_beside
 from trailveil.traces.formats.delimited import Header, cell_getter, table_of
 from trailveil.traces.formats.grid import decimals_of
-from trailveil.traces.formats.moments import format_moments
-from trailveil.traces.formats.stamps import Stamps
+from trailveil.traces.formats.moments import Stamps, format_moments
 from trailveil.traces.readings import Readings, RecordedReadings, check_decimals
 from trailveil.traces.trace import Seen
 

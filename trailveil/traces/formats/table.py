@@ -159,7 +159,7 @@ FORMATS: tuple[Format, ...] = (
         (".fit",),
         lambda head: b".fit" in head[:14],
         _reader("fit"),
-        _writer("fit_writing"),
+        _writer("fit"),
         fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature", TYPE),
     ),
     Format(
