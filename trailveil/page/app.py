@@ -21,8 +21,7 @@ from starlette.routing import Route
 from trailveil.designer.cancelling import Cancelled, cancelled_unless
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
 from trailveil.page.opened import asked_in, drawn
-from trailveil.page.planner import Planner
-from trailveil.page.wording import on_the_page
+from trailveil.page.planner import Planner, on_the_page
 
 _PLACEHOLDERS = {"{x}", "{y}", "{z}"}
 _ALLOWED = re.compile(r"[A-Za-z0-9._~:/?&=%@{}+-]+")

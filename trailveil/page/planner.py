@@ -15,7 +15,6 @@ from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
 from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
-from trailveil.page.wording import on_the_page
 from trailveil.plots.drawing import to_degrees
 from trailveil.release.cutting import withheld
 from trailveil.release.design_cache import DesignCache
@@ -32,6 +31,30 @@ from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import metres, promise, text
 from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
+
+_WORDS = (
+    (r",? (or )?(leave|state|name|add) [^,;(]*\((--no-returns|--subject)\)[^,;]*", ""),
+    (r", or state fewer --ways of a place", ""),
+    (r" \((--no-ends with --between|--between|--activity, --floor|say the same --tz.*?)\)", ""),
+    (r"--mechanism (\w+)", r"\1"),
+    (r"--radius (\d[\d,.]*)", r"\1 m"),
+    (r"--radius", "distance"),
+    (r"--activity (\w+)", r"a \1"),
+    (r"--activity", "way to move"),
+    (r"--epsilon", "epsilon"),
+    (r"add --stops auto", "choose it in the list"),
+    (r"add --replace", "tick “replace it”"),
+    (r"add --again", "tick “both versions count”"),
+    (r"add --overwrite", "tick “Replace the file”"),
+)
+
+
+def on_the_page(words: str) -> str:
+    """The same words without the options that the page has its own names for."""
+    for option, name in _WORDS:
+        words = re.sub(option, name, words)
+    return words
+
 
 # Designs that are kept, so that going back to one is immediate.
 _KEPT = 8

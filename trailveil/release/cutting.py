@@ -26,7 +26,7 @@ from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import LONGEST_CUT, least_cut
-from trailveil.release.common import Common
+from trailveil.release.places import Common
 from trailveil.release.public import NOTHING_PUBLIC, Around, Position, nothing_hidden
 from trailveil.release.request import Method, Paces, Request
 from trailveil.traces.projection import MICRO

@@ -12,8 +12,7 @@ from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
 from trailveil.report.parts import count_of
 from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
-from trailveil.studies.calibration import LEVELS, PACES
-from trailveil.studies.calibration.coverage import CURVE, FAR
+from trailveil.studies.calibration import CURVE, FAR, LEVELS, PACES
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
 _MIDDLE = 0.68

@@ -16,10 +16,10 @@ from trailveil.ledger.accounting import Account
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
-from trailveil.release.halving import leaving_half
 from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
+from trailveil.release.protect import leaving_half
 from trailveil.release.request import Method, Request
 from trailveil.report import everywhere, schema
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
