@@ -81,6 +81,11 @@ def test_readings_are_told_as_shortly(count: int) -> None:
     assert f"Not protected: {others} and the times." in shown
     assert "released before" in shown
     assert "released before" not in brief(report, "")
+    assert "audit" not in shown
+    last = brief(report, "", replaced=True).split("Next: ")[1]
+    assert " ".join(last.split()).startswith(
+        "delete every earlier file of this recording by another name. With --overwrite"
+    )
 
 
 def test_many_parts_are_not_all_listed() -> None:

@@ -70,9 +70,9 @@ def brief(
     ledger keeps no account, were released before with other noise.
     """
     report = of_any(report)
-    after = "delete every earlier file of this recording by another name. Then " if replaced else ""
-    if unit_of(report) == METRES:
-        after = f"Next: {after}{audit} looks for leaks. "
+    steps = ["delete every earlier file of this recording by another name"] if replaced else []
+    steps += [f"{audit} looks for leaks"] if unit_of(report) == METRES else []
+    after = f"Next: {'. Then '.join(steps)}. " if steps else ""
     after += "With --overwrite --explain, protect says what it assumes."
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")

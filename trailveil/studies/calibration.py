@@ -1,9 +1,9 @@
 """Does a prior predict what is left out as well as it says? Takes arrays, and knows no traces.
 
-Of a fix that was left out a kernel says this. With S = K(t, t) + noise over the kept fixes and k = Cov(kept, left out), the value has mean
-k^T S^-1 y and variance K(t*, t*) - k^T S^-1 k. A level of deviation c that all have in common is
-never added into S, where it would drown the rest: with g = S^-1 1, m = g^T y / (1/c^2 + 1^T g) and
-u = 1 - 1^T S^-1 k,
+Of a fix that was left out a kernel says this. With S = K(t, t) + noise over the kept fixes and k =
+Cov(kept, left out), the value has mean k^T S^-1 y and variance K(t*, t*) - k^T S^-1 k. A level of
+deviation c that all have in common is never added into S, where it would drown the rest: with g =
+S^-1 1, m = g^T y / (1/c^2 + 1^T g) and u = 1 - 1^T S^-1 k,
 
     mean = m u + k^T S^-1 y,     variance = K(t*, t*) - k^T S^-1 k + u^2 / (1/c^2 + 1^T g).
 

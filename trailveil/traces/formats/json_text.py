@@ -2,8 +2,8 @@
 
 The standard library's json takes the text apart, in C, and refuses what is too deep. Its tree needs
 up to thirty times the room of the text: of a large text, lists in the outermost object are gone
-through item by item, each time anew. Where a key comes
-twice in one object, programs differ in which they take: it is refused.
+through item by item, each time anew. Where a key comes twice in one object, programs differ in
+which they take: it is refused.
 """
 
 import codecs
