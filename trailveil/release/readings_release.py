@@ -286,7 +286,7 @@ def _finding(
     exposure: "PartExposure",
     released: NDArray[np.bool_],
 ) -> ReadingsFinding:
-    inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)
+    inside = stretch.rows(readings)
     return ReadingsFinding(
         stretch,
         int(inside.sum()),

@@ -47,22 +47,9 @@ def _judged(judged: Judged) -> dict[str, Any]:
 
 
 def _cell(cell: CoverageCell) -> dict[str, Any]:
-    coverage = cell.coverage
-    return {
-        "gap": cell.gap,
-        "pace": cell.pace,
-        "predictions": coverage.predictions,
-        "groups": coverage.groups,
-        "inside": {f"{level:g}": asdict(coverage.inside[level]) for level in LEVELS},
-        "far": asdict(coverage.far),
-        "log_density": coverage.log_density,
-        "log_density_median": coverage.log_density_median,
-        "promised": coverage.promised,
-        "rms": coverage.rms,
-        "median": coverage.median,
-        "factor": coverage.factor,
-        "curve": list(coverage.curve),
-    }
+    whole = asdict(cell.coverage)
+    inside = {f"{level:g}": whole["inside"][level] for level in LEVELS}
+    return {"gap": cell.gap, "pace": cell.pace, **whole, "inside": inside}
 
 
 def calibration_text(calibration: Calibration) -> list[str]:

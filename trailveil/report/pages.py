@@ -50,6 +50,7 @@ from trailveil.report.schema import METRES, READER, Guaranteed, ReleaseReport, o
 from trailveil.report.text import in_sections, length, noun, things
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch
 from trailveil.traces.stated_times import in_words
 from trailveil.traces.trace import NANOSECONDS, Trace
 
@@ -140,7 +141,8 @@ def private_page(report: ReleaseReport, plan: "Plan | ReadingsPlan", drawn: Any)
         inline(map_figure(shown), "map", "The true and the released track", words), words
     )
     table = _where(frame, rows)
-    hidden = [_during(plan.trace, recorded, row.guess) for row in drawn_rows]
+    parts = [Stretch(row.label, row.guess.begin, row.guess.end) for row in drawn_rows]
+    hidden = [recorded[part.rows(plan.trace)] for part in parts]
     track = Section(
         "The true and the released track",
         pictures=[picture, *_nearer(shown, hidden)],
@@ -152,11 +154,6 @@ def private_page(report: ReleaseReport, plan: "Plan | ReadingsPlan", drawn: Any)
     spans = [part.seconds(plan.trace) for part in parts]
     moved = [_noise(report, plan, spans)] if plan.mechanism.max_std else []
     return _page(report, [track, *moved], KEEP_IT)
-
-
-def _during(trace: Trace, places: FloatArray, guess: Guess) -> FloatArray:
-    """Those of the places (n, 2) where somebody was while the part of a guess lasted."""
-    return places[(trace.times >= guess.begin) & (trace.times <= guess.end)]
 
 
 def _nearer(shown: Shown, hidden: Sequence[FloatArray]) -> list[Picture]:

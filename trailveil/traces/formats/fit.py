@@ -131,12 +131,12 @@ def _take(frame: Any, fixes: Fixes, field_names: Sequence[str]) -> None:
 
 def _values(frame: Any) -> dict[int, Any]:
     """Raw values by the number of their field; what a developer added has no number here."""
-    raw = {field.def_num: field.raw_value for field in frame.fields if not _is_added(field)}
+    raw = {
+        field.def_num: field.raw_value
+        for field in frame.fields
+        if field.field_def is None or not field.field_def.is_dev
+    }
     return {number: value for number, value in raw.items() if value is not None}
-
-
-def _is_added(field: Any) -> bool:
-    return field.field_def is not None and field.field_def.is_dev
 
 
 def _take_record(frame: Any, fixes: Fixes, field_names: Sequence[str]) -> None:
