@@ -20,7 +20,7 @@ import click
 from matplotlib import rc_context
 
 from trailveil.plots.drawing import STYLE
-from trailveil.plots.standings import Standing, standings
+from trailveil.report.comparison import Standing, standings
 from trailveil.studies.comparing.settings import read_settings
 
 HERE = Path(__file__).parent

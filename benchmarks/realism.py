@@ -23,8 +23,7 @@ from scipy.stats import norm
 from benchmarks._realism_cases import GAPS, Study, moving, study
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.priors import BUILT_IN
-from trailveil.studies.calibration import PACES, LeftOut, Predictions
-from trailveil.studies.calibration.coverage import half_width, resampled
+from trailveil.studies.calibration import PACES, LeftOut, Predictions, half_width, resampled
 
 Floats = NDArray[np.float64]
 

@@ -30,8 +30,7 @@ from trailveil.privacy.prior import Prior
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.privacy.secrets import Secret
 from trailveil.studies.calibrating import recorded
-from trailveil.studies.calibration import PACES, pace_of
-from trailveil.studies.calibration.coverage import resampled
+from trailveil.studies.calibration import PACES, pace_of, resampled
 from trailveil.studies.fit import cut
 from trailveil.traces.projection import MICRO, frame_for
 

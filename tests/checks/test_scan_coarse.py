@@ -8,7 +8,7 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import rounded
-from trailveil.checks.scan.findings import Leak, LeakKind
+from trailveil.checks.scan.matching import Leak, LeakKind
 from trailveil.checks.scan.positions import compare
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw

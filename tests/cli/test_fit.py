@@ -16,7 +16,7 @@ from trailveil.cli.waiting import watched
 from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, White
 from trailveil.studies.datasets.day import simulated_day
 from trailveil.traces.formats import write
-from trailveil.traces.prior_file import read_prior
+from trailveil.traces.loading import read_prior
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -16,7 +16,6 @@ from trailveil.cli import cli
 from trailveil.gp.kernels import Constant, Matern32, White
 from trailveil.privacy.priors import PriorSpec
 from trailveil.report.pages import public_page
-from trailveil.report.pages_readings import public_page_readings
 from trailveil.traces.cleaning import clean, clean_readings
 from trailveil.traces.formats import read
 from trailveil.traces.formats.series import read_series
@@ -199,4 +198,4 @@ def test_readings(unit: str, chosen: str, tmp_path: Path, monkeypatch: pytest.Mo
     protect(*words, *again)
     released, _ = clean_readings(read_series("room.private.csv"))
     report = json.loads(Path("a.json").read_text())
-    assert public_page_readings(report, released) == Path("a.html").read_bytes()
+    assert public_page(report, released) == Path("a.html").read_bytes()

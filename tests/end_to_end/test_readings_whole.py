@@ -30,7 +30,7 @@ def planned(kernel: Kernel, first: int, last: int) -> ReadingsPlan:
 
 def truly_lost(kernel: Kernel, readings_plan: ReadingsPlan, weights: FloatArray) -> float:
     """The loss of the true value of weights (n,) by dense algebra over the whole recording."""
-    times = readings_plan.readings.seconds
+    times = readings_plan.trace.seconds
     true = sum(
         (term(times, times) for term in kernel.terms() if not term.is_white()),
         np.zeros((times.size, times.size)),

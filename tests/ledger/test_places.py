@@ -16,9 +16,8 @@ from trailveil.ledger.commit import known_places, publish
 from trailveil.ledger.places import added, load_places, save_places
 from trailveil.ledger.recorded import from_bytes
 from trailveil.privacy.adversaries import Named
-from trailveil.release.common import named_in_full
 from trailveil.release.drawing import draw
-from trailveil.release.places import Place, designed, overlap, shared_noise, visited
+from trailveil.release.places import Place, designed, named_in_full, overlap, shared_noise, visited
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request

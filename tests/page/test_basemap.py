@@ -3,7 +3,7 @@
 import pytest
 
 from trailveil.errors import InvalidValue
-from trailveil.page.basemap import basemap
+from trailveil.page.app import basemap
 
 
 @pytest.mark.parametrize(

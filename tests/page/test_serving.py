@@ -21,8 +21,7 @@ from trailveil.designer.window import window_noise
 from trailveil.errors import Refused
 from trailveil.ledger import user_ledger
 from trailveil.page import serving
-from trailveil.page.app import Latest, Superseded
-from trailveil.page.basemap import basemap
+from trailveil.page.app import Latest, Superseded, basemap
 from trailveil.page.opened import opened
 from trailveil.page.serving import Guard
 from trailveil.release.request import Request

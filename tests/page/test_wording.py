@@ -7,7 +7,7 @@ import pytest
 from tests.rides import ride
 from trailveil.errors import TrailveilError
 from trailveil.ledger.counting import released_before
-from trailveil.page.wording import on_the_page
+from trailveil.page.planner import on_the_page
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen

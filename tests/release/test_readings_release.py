@@ -72,7 +72,7 @@ def stay(of: Readings, first: int, last: int) -> Stretch:
 def known(
     readings_plan: ReadingsPlan, prior: Callable[[Numbers, Numbers], Numbers], row: Numbers
 ) -> float:
-    return float(row @ prior(readings_plan.readings.seconds, readings_plan.readings.seconds) @ row)
+    return float(row @ prior(readings_plan.trace.seconds, readings_plan.trace.seconds) @ row)
 
 
 def lost(
@@ -86,7 +86,7 @@ def lost(
 
     independent: with the independent noise that hides the grid, which no guarantee counts on.
     """
-    seconds, rows = readings_plan.readings.seconds, readings_plan.mechanism.rows
+    seconds, rows = readings_plan.trace.seconds, readings_plan.mechanism.rows
     truth = prior(seconds, seconds)
     counted = (
         readings_plan.mechanism

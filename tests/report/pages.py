@@ -10,8 +10,8 @@ from typing import Any
 
 from trailveil.checks.scan.allowed import Layout
 from trailveil.checks.scan.contents import _Judge
-from trailveil.checks.scan.findings import LeakKind
 from trailveil.checks.scan.known import Coordinates, Tokens
+from trailveil.checks.scan.matching import LeakKind
 from trailveil.checks.scan.tokens import Emit, from_xml
 from trailveil.traces.trace import Trace
 

@@ -23,10 +23,8 @@ from trailveil.report.brief import (
     MOST_LINES,
     ROWS,
     brief,
-    brief_readings,
     sketch,
 )
-from trailveil.report.readings import record_readings
 from trailveil.report.record import record
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import Retiming
@@ -68,20 +66,26 @@ def test_readings_are_told_as_shortly(count: int) -> None:
     )
     kernel = RBF(10_800.0, 2.0) + White(0.3)
     readings_plan = plan_readings(readings, readings_request(parts, 1.0, kernel))
-    report = record_readings(readings_plan, None, output="room.private.csv")
-    shown = brief_readings(report, further=True)
+    report = record(readings_plan, None, output="room.private.csv")
+    shown = brief(report, "", further=True)
     lines = shown.splitlines()
     assert len(lines) <= MOST_LINES
     assert max(len(line) for line in lines) <= 98
     title = {0: "Every reading", 1: "A stated time", 12: "12 stated times"}[count]
+    more = re.search(r"(\d+) more, which --explain lists", shown)
+    assert (int(more[1]) if more else 0) + shown.count("1 reading\n") == count
     assert lines[0] == f"{title}: hidden in room.private.csv"
-    assert ("8 more, which --explain lists" in shown) == (count == 12)
     assert re.search(r"Moved: by [\d.]+ degC on average", shown)
     assert "Of two values up to 1 degC apart" in shown
-    others = "the order of readings" if count == 0 else "every other reading"
+    others = "how values differ" if count == 0 else "every other reading"
     assert f"Not protected: {others} and the times." in shown
     assert "released before" in shown
-    assert "released before" not in brief_readings(report)
+    assert "released before" not in brief(report, "")
+    assert "audit" not in shown
+    last = brief(report, "", replaced=True).split("Next: ")[1]
+    assert " ".join(last.split()).startswith(
+        "delete every earlier file of this recording by another name. With --overwrite"
+    )
 
 
 def test_many_parts_are_not_all_listed() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from tests.report.test_brief import ENDS
 from tests.report.test_report import CUT, PLANS, TRACE
+from trailveil.page.planner import verdict
 from trailveil.release.protect import protect
 from trailveil.release.request import Request
 from trailveil.report.record import record
-from trailveil.report.verdict import verdict
 
 HOME = {"name": "home", "total": 2.0, "stated": 1.0, "circle_68_m": 169.2}
 ONCE: dict[str, Any] = {

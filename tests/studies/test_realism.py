@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from benchmarks.realism import Mixture, hermite, learned, line
-from trailveil.studies.calibration import LeftOut, Predictions
-from trailveil.studies.calibration.coverage import half_width
+from trailveil.studies.calibration import LeftOut, Predictions, half_width
 
 
 def test_a_mixture_of_one_is_that_gaussian() -> None:

@@ -12,8 +12,7 @@ from tests.traces.formats.fit_files import DEFINITIONS, ENUM, definition, framed
 from trailveil.errors import InvalidValue, Refused
 from trailveil.privacy.movement import Movement
 from trailveil.release.cutting import way, withheld
-from trailveil.release.halving import leaving_half
-from trailveil.release.protect import protect, requested
+from trailveil.release.protect import leaving_half, protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report.record import record as record_of
 from trailveil.report.text import text

@@ -15,8 +15,8 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, White
 from trailveil.privacy.adversaries import DEFAULT
 from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.release.common import Common
 from trailveil.release.drawing import draw, noise_of
+from trailveil.release.places import Common
 from trailveil.release.plan import Plan, with_common
 from trailveil.release.protect import protect
 from trailveil.release.readings_release import draw_readings, plan_readings

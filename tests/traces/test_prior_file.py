@@ -7,7 +7,7 @@ import pytest
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.gp.kernels import IntegratedOU, White
 from trailveil.privacy.priors import BUILT_IN, PriorSpec, to_json
-from trailveil.traces.prior_file import prior_named, read_prior
+from trailveil.traces.loading import prior_named, read_prior
 
 SPEC = PriorSpec("mine", IntegratedOU(3.0, 60.0) + White(2.0), "metres", None)
 

@@ -13,11 +13,10 @@ from trailveil.errors import Refused
 from trailveil.release.drawing import draw
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
-from trailveil.traces.returns import LEAST, MOST, in_space, places_of
 from trailveil.traces.selection import LEAVING, Chosen, Stretch
 from trailveil.traces.stops import LASTS, WITHIN, settled
 from trailveil.traces.trace import NANOSECONDS, Trace
-from trailveil.traces.visits import Circle
+from trailveil.traces.visits import LEAST, MOST, Circle, in_space, places_of
 
 RETURNING = list(returning())
 CASES = [*RETURNING, *settling(), *pausing()]

@@ -14,11 +14,11 @@ from trailveil.checks.attacks.hypotheses import audited
 from trailveil.checks.attacks.suite import (
     AttackOutcome,
     Effort,
+    Verdict,
     attacked,
     attacked_alone,
     file_as_designed,
 )
-from trailveil.checks.attacks.trial import Verdict
 from trailveil.checks.attacks.trials import ATTACKS, MAP
 from trailveil.checks.scan import scan
 from trailveil.checks.utility import CELL, compare, together

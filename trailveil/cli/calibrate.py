@@ -12,7 +12,7 @@ from trailveil.cli.waiting import watched
 from trailveil.errors import UnreadableInput
 from trailveil.files.output import check_output, write_atomically
 from trailveil.privacy.priors import BUILT_IN
-from trailveil.traces.prior_file import prior_named
+from trailveil.traces.loading import prior_named
 
 if TYPE_CHECKING:  # what the work takes is loaded when it begins, not for --help
     from trailveil.studies.calibrating import Recorded

@@ -14,8 +14,7 @@ from trailveil.errors import InvalidValue, UnreadableInput, said
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.privacy.priors import PriorSpec, to_json
-from trailveil.studies.datasets.effective import EffectiveScales
-from trailveil.studies.datasets.fitting import METRES, Scale, fit_prior, scale_of
+from trailveil.studies.datasets.fitting import METRES, EffectiveScales, Scale, fit_prior, scale_of
 from trailveil.studies.datasets.geolife import FASTEST, labelled_traces
 from trailveil.studies.datasets.geolife_recipe import geolife_scales
 from trailveil.studies.datasets.sml2010 import Column, sml2010_scales

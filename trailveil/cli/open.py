@@ -11,7 +11,7 @@ from trailveil.errors import Unavailable, installing
 from trailveil.files.keys import load_key
 from trailveil.ledger import user_ledger
 from trailveil.ledger.identity import ME
-from trailveil.page.basemap import basemap
+from trailveil.page.app import basemap
 from trailveil.page.opened import Opened, opened
 from trailveil.traces.formats.table import check_writable, default_output
 

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,17 @@ from trailveil.cli.reporting import Reports, is_page, plain, report_options, rep
 from trailveil.cli.versions import StatedVersion, WithVersions, stated_versions
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
-from trailveil.files.output import Put, check_output
+from trailveil.files.output import Put
 from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.commit import Receipt, check_released, commit, known_places, known_public
+from trailveil.ledger.commit import (
+    AnyPlan,
+    Receipt,
+    check_released,
+    commit,
+    known_places,
+    known_public,
+)
 from trailveil.ledger.planning import protect_versions
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.design_cache import DesignCache
@@ -46,7 +53,6 @@ from trailveil.traces.formats.table import check_writable
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.stated_times import zone_of
-from trailveil.traces.trace import Trace
 
 # What `audit` must be told, too.
 _FLAGS = ("no_ends", "no_returns", "everywhere", "assume_utc")
@@ -104,29 +110,44 @@ def protect(**options: Any) -> None:
     --at, --between, --near and --stops add to them. Places that have names (trailveil place) are
     protected wherever a recording visits one of them, so that many visits together hold.
     """
-    source: Path = options["source"]
     options["overwrite"] |= options["instead"]
     versions = stated_versions(options)
-    if options["column"] or options["unit"]:
-        _protect_readings(source, options)
-        return
-    chosen, asked = selected(options), [requested_of(version.options) for version in versions]
     key = None if options["key"] is None else load_key(options["key"])
+    ledger = user_ledger()
+    plans: Mapping[str, AnyPlan]
+    if options["column"] or options["unit"]:
+        from trailveil.cli.protect_readings import check_options, planned_readings
+
+        check_options(versions[0])
+        retimings = [retiming_of(options, versions[0].output)]
+        _check_files(versions, options["zone"])
+        plan, cleaning = planned_readings(versions[0], ledger, key)
+        plans = {"": plan}
+    else:
+        plans, cleaning, retimings = _planned(options, versions, ledger, key)
+    stated = {version.name: version for version in versions}
+    jobs = [_Job(plan, stated[name], retimings[0]) for name, plan in plans.items()]
+    _say(_publish(jobs, cleaning, ledger, key), options)
+
+
+def _planned(
+    options: dict[str, Any], versions: Sequence[StatedVersion], ledger: Ledger, key: bytes | None
+) -> tuple[dict[str, Plan], Cleaning, list[Retiming]]:
+    """The versions of a trace, designed, the finest first; and what becomes of their times."""
+    chosen, asked = selected(options), [requested_of(version.options) for version in versions]
     named = [Version(each.name, what) for each, what in zip(versions, asked, strict=True)]
     if options["versions"]:
         in_order(named)
     retimings = [retiming_of(version.options, version.output) for version in versions]
     trace, cleaning = load(
-        source,
+        options["source"],
         assume_utc=options["assume_utc"],
         zone=naive_zone(options),
         every=options["every"],
         keep=options["keep"],
         most=options["most"],
     )
-    zone = options["zone"] or zone_of(trace)
-    _check_files(source, versions, zone)
-    ledger = user_ledger()
+    _check_files(versions, options["zone"] or zone_of(trace))
     whose = {"subject": options["subject"], "key": key}
     places = known_places(ledger, trace, **whose)
     again = options["again"] or options["instead"]
@@ -134,17 +155,12 @@ def protect(**options: Any) -> None:
         if options["versions"]:
             how: dict[str, Any] = {**whose, "cache": _cache(ledger), "alone": again}
             plans = protect_versions(ledger, trace, chosen, named, places=places, **how)
-            order = {plan.version: plan for plan in plans}
-        else:
-            public = known_public(ledger, trace, options["subject"])
-            request = requested(trace, chosen, asked[0], places, public)
-            check_released(ledger, trace, request, again=again, places=places, **whose)
-            plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
-            order = {"": plan}
-    stated = {version.name: version for version in versions}
-    jobs = [_Job(plan, stated[name], retimings[0]) for name, plan in order.items()]
-    published = _publish(jobs, cleaning, ledger, key)
-    _say(published, options)
+            return {plan.version: plan for plan in plans}, cleaning, retimings
+        public = known_public(ledger, trace, options["subject"])
+        request = requested(trace, chosen, asked[0], places, public)
+        check_released(ledger, trace, request, again=again, places=places, **whose)
+        plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
+        return {"": plan}, cleaning, retimings
 
 
 def _audit(output: Path, options: dict[str, Any]) -> str:
@@ -164,14 +180,14 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
 class _Job:
     """A version that is about to be published."""
 
-    plan: Plan
+    plan: AnyPlan
     version: StatedVersion
     retiming: Retiming
 
 
 def _publish(
     jobs: Sequence[_Job], cleaning: Cleaning, ledger: Ledger, key: bytes | None
-) -> list[tuple[_Job, ReleaseReport, Receipt[Trace]]]:
+) -> list[tuple[_Job, ReleaseReport, Receipt[Any]]]:
     """Count releases and write them, with their reports; what their owner is shown of each.
 
     All are counted before any file appears. Only the first replaces what was released before.
@@ -197,14 +213,14 @@ def _publish(
 
 
 def _reported(
-    job: _Job, cleaning: Cleaning, ledger: Ledger, receipt: Receipt[Trace]
+    job: _Job, cleaning: Cleaning, ledger: Ledger, receipt: Receipt[Any]
 ) -> tuple[ReleaseReport, contextlib.AbstractContextManager[Sequence[Put]]]:
     """What the owner is shown of a release, and its reports, to be staged."""
     plan, options, output = job.plan, job.version.options, job.version.output
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
     prices: Any = ()
-    if in_full:
+    if in_full and isinstance(plan, Plan):
         from trailveil.release.prices import other_prices
 
         prices = other_prices(plan, _cache(ledger))
@@ -221,12 +237,12 @@ def _reported(
 
 
 def _say(
-    published: Sequence[tuple[_Job, ReleaseReport, Receipt[Trace]]], options: dict[str, Any]
+    published: Sequence[tuple[_Job, ReleaseReport, Receipt[Any]]], options: dict[str, Any]
 ) -> None:
     """Print what the owner is to know."""
     source: Path = options["source"]
     output = published[0][0].version.output
-    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
+    if options["output"] is None and output.suffix.lower() not in (source.suffix.lower(), ".csv"):
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
@@ -240,17 +256,19 @@ def _say(
         if options["explain"]:
             click.echo(text(report))
             continue
-        for line in sketch(job.plan, receipt.drawn) if on_terminal() else ():
+        drawn = sketch(job.plan, receipt.drawn) if isinstance(job.plan, Plan) else ()
+        for line in drawn if on_terminal() else ():
             click.echo(line)
         how = {"coloured": on_terminal(colours=True), "replaced": options["instead"]}
+        how["further"] = receipt.further
         click.echo(brief(report, _audit(job.version.output, job.version.options), **how))
 
 
-def _check_files(source: Path, versions: Sequence[StatedVersion], zone: Any) -> None:
+def _check_files(versions: Sequence[StatedVersion], zone: Any) -> None:
     """Refuse files that cannot be written before any work is done, and complete the options."""
     others: list[Path] = []
     for version in versions:
-        read = files_read(source, version.options)
+        read = files_read(version.options["source"], version.options)
         check_writable(version.output, *read, *others, overwrite=version.options["overwrite"])
         version.options["zone"] = zone
         version.options["keep"] = check_keep(version.output, version.options["keep"])
@@ -258,7 +276,7 @@ def _check_files(source: Path, versions: Sequence[StatedVersion], zone: Any) -> 
         others.append(version.output)
 
 
-def _public(path: Path, report: ReleaseReport, receipt: Receipt[Trace]) -> bytes:
+def _public(path: Path, report: ReleaseReport, receipt: Receipt[Any]) -> bytes:
     """The report for others, as it is written."""
     if not is_page(path):
         return plain(path, report, text(report))
@@ -268,7 +286,7 @@ def _public(path: Path, report: ReleaseReport, receipt: Receipt[Trace]) -> bytes
 
 
 def _private(
-    reports: Reports, report: ReleaseReport, plan: Plan, receipt: Receipt[Trace]
+    reports: Reports, report: ReleaseReport, plan: AnyPlan, receipt: Receipt[Any]
 ) -> bytes | None:
     """The report for the owner, as it is written."""
     if reports.private is None:
@@ -282,16 +300,6 @@ def _private(
 
 def _cache(ledger: Ledger) -> DesignCache:
     return DesignCache.of(ledger.folder, ledger.key)
-
-
-def _protect_readings(source: Path, options: dict[str, Any]) -> None:
-    from trailveil.cli.protect_readings import protect_readings
-
-    output: Path = options["output"] or source.with_name(f"{source.stem}.private.csv")
-    read = files_read(source, options)
-    check_output(output, *read, overwrite=options["overwrite"])
-    reports_of(options).check(*read, output)
-    protect_readings(source, output, options, {name for name in options if was_given(name)})
 
 
 def files_read(source: Path, options: dict[str, Any]) -> list[Path]:

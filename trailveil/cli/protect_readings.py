@@ -1,26 +1,21 @@
-"""`trailveil protect IN --column NAME`: the main job, for a plain series of readings."""
+"""`trailveil protect IN --column NAME`: what is planned for a plain series of readings."""
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trailveil.cli.reporting import Reports, is_page, plain, reports_of
+from trailveil.cli.options import naive_zone, was_given
+from trailveil.cli.versions import StatedVersion
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue
-from trailveil.files.keys import load_key
 from trailveil.files.source import named as file_named
-from trailveil.ledger import user_ledger
-from trailveil.ledger.commit import Receipt, check_released_readings, commit_readings
+from trailveil.ledger import Ledger
+from trailveil.ledger.commit import check_released
 from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
-from trailveil.report.brief import brief_readings
-from trailveil.report.readings import record_readings, text_readings
-from trailveil.traces.loading import load_readings
-from trailveil.traces.prior_file import prior_in
+from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.loading import load_readings, prior_in
 from trailveil.traces.readings import Readings
-from trailveil.traces.retiming import Retiming
 from trailveil.traces.selection import Chosen, merged
 
 if TYPE_CHECKING:  # it takes long to import
@@ -42,84 +37,40 @@ _OF_TRACES = (
 )
 
 
-def protect_readings(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
-    """Protect the readings in a table. given: the options that were stated."""
-    _check(source, output, options, given)
-    key = None if options["key"] is None else load_key(options["key"])
-    retiming = Retiming(options["step"], options["shift"])
+def planned_readings(
+    version: StatedVersion, ledger: Ledger, key: bytes | None
+) -> "tuple[ReadingsPlan, Cleaning]":
+    """The release of the readings in a table, designed and checked against the ledger."""
+    options = version.options
     readings, cleaning = load_readings(
-        source,
+        options["source"],
         column=options["column"],
         unit=options["unit"],
         assume_utc=options["assume_utc"],
-        zone=None if options["assume_utc"] else options["zone"],
+        zone=naive_zone(options),
         most=options["most"],
     )
-    request = _request(readings, options, given)
-    ledger, instead = user_ledger(), options["instead"]
-    whose = {"series": readings.column, "subject": options["subject"], "key": key}
-    again = options["again"] or instead
-    check_released_readings(ledger, readings, request, again=again, **whose)
+    request = _request(readings, options)
+    again = options["again"] or options["instead"]
+    check_released(ledger, readings, request, again=again, subject=options["subject"], key=key)
     with waiting(f"designing noise for {len(readings)} readings"):
-        readings_plan = protect(readings, request)
-    reports = reports_of(options)
-    about: dict[str, Any] = {"output": output.name, "retiming": retiming}
-    how = {"again": options["again"], "instead": instead, "retiming": retiming, **whose}
-    with commit_readings(readings_plan, ledger, **how) as receipt:
-        about["further"] = receipt.further
-        public = record_readings(readings_plan, cleaning, private=False, **about)
-        whole = record_readings(readings_plan, cleaning, zone=options["zone"], **about)
-        for_others = _public(reports, public, receipt)
-        for_owner = _private(reports, whole, readings_plan, receipt)
-        with (
-            receipt.staged(output, overwrite=options["overwrite"]) as put,
-            reports.staged(for_others, for_owner) as puts,
-        ):
-            receipt.put(put, *puts)
-    whole["output"] = file_named(output)
-    if options["as_json"]:
-        click.echo(json.dumps(whole))
-    else:
-        short = brief_readings(whole, further=receipt.further)
-        click.echo(text_readings(whole) if options["explain"] else short)
+        return protect(readings, request), cleaning
 
 
-def _public(reports: Reports, report: dict[str, Any], receipt: Receipt[Readings]) -> bytes | None:
-    """The report for others, as it is written."""
-    if reports.public is None:
-        return None
-    if not is_page(reports.public):
-        return plain(reports.public, report, text_readings(report))
-    from trailveil.report.pages_readings import public_page_readings
-
-    return public_page_readings(report, receipt.released)
-
-
-def _private(
-    reports: Reports, report: dict[str, Any], plan: "ReadingsPlan", receipt: Receipt[Readings]
-) -> bytes | None:
-    """The report for the owner, as it is written."""
-    if reports.private is None:
-        return None
-    if not is_page(reports.private):
-        return plain(reports.private, report, "")
-    from trailveil.report.pages_readings import private_page_readings
-
-    return private_page_readings(report, plan, receipt.drawn)
-
-
-def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
+def check_options(version: StatedVersion) -> None:
+    """Refuse options that mean nothing to readings, or are missing, before any work is done."""
+    options, output = version.options, version.output
     for name in _OF_TRACES:
         if options.get(name):
             stated = {"who": "adversary", "limit": "total-epsilon", "drop": "drop-times"}.get(
                 name, name
             ).replace("_", "-")
             raise click.UsageError(f"--{stated} must be for traces of places, got it with readings")
-    if "mechanism" in given and options["mechanism"] == "both":
+    if was_given("mechanism") and options["mechanism"] == "both":
         raise click.UsageError("readings must be protected by --mechanism noise or cut, got both")
-    if options["mechanism"] == "cut" and "mechanism" in given and options["withhold"] is None:
+    if was_given("mechanism") and options["mechanism"] == "cut" and options["withhold"] is None:
         raise click.UsageError("--mechanism cut of readings must come with --withhold SECONDS")
-    if "radius" not in given or "prior" not in given:
+    if not (was_given("radius") and was_given("prior")):
         raise click.UsageError(
             "readings must come with --radius, in their unit, and --prior FILE, how they vary "
             "(trailveil fit makes one of other readings)"
@@ -130,7 +81,7 @@ def _check(source: Path, output: Path, options: dict[str, Any], given: set[str])
         )
 
 
-def _request(readings: Readings, options: dict[str, Any], given: set[str]) -> Request:
+def _request(readings: Readings, options: dict[str, Any]) -> Request:
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     stretches = tuple(merged(chosen.stated(readings)))
     if bool(stretches) == options["everywhere"]:
@@ -138,7 +89,7 @@ def _request(readings: Readings, options: dict[str, Any], given: set[str]) -> Re
             "readings must be protected at times that are stated (--at, --between), or all of them "
             "(--everywhere), got neither or both"
         )
-    method = Method(options["mechanism"]) if "mechanism" in given else Method.NOISE
+    method = Method(options["mechanism"]) if was_given("mechanism") else Method.NOISE
     return Request(
         stretches,
         method=Method.EVERYWHERE if options["everywhere"] and method is Method.NOISE else method,

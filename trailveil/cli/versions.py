@@ -79,10 +79,14 @@ def stated_versions(options: dict[str, Any]) -> list[StatedVersion]:
     """
     source: Path = options["source"]
     stated = click.get_current_context().meta.get(_STATED, [])
+    readings = options["column"] or options["unit"]
     if not stated:
-        return [StatedVersion("", options, options["output"] or default_output(source))]
+        usual = (
+            source.with_name(f"{source.stem}.private.csv") if readings else default_output(source)
+        )
+        return [StatedVersion("", options, options["output"] or usual)]
     check_names([name for name, _ in stated])
-    if options["column"] or options["unit"]:
+    if readings:
         raise InvalidValue(
             "--version must be of a track, got readings: release them once, and no finer later"
         )

@@ -50,7 +50,8 @@ class Bridges:
         """Those of a sum of Matern kernels. Raises InvalidValue for any other."""
         model = required_state_space(kernel)
         terms = [part.term for part in model.components if not part.clocks]
-        if model.white or len(terms) < len(model.components) or not _all_matern(terms):
+        matern = all(isinstance(term, MaternState) for term in terms)
+        if model.white or len(terms) < len(model.components) or not matern:
             raise InvalidValue(f"the kernel must be a sum of Matern kernels, got {kernel}")
         weights = np.concatenate(
             [np.sqrt(part.variance) * np.eye(part.term.size)[0] for part in model.components]
@@ -83,10 +84,6 @@ class Bridges:
     def values(self, states: FloatArray) -> FloatArray:
         """The series (m,) of states (m, d)."""
         return np.asarray(states @ self.weights)
-
-
-def _all_matern(terms: list[Term]) -> bool:
-    return all(isinstance(term, MaternState) for term in terms)
 
 
 def _halving(term: Term, halves: FloatArray) -> FloatArray:

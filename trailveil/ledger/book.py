@@ -91,12 +91,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Book:
-    """A ledger while it is open: nobody else reads or writes it meanwhile. chain: its rows."""
+    """A ledger while it is open: nobody else reads or writes it meanwhile. chain: its rows.
+
+    without: the number of a release that counts as if it were not in it, to read; 0 for none.
+    """
 
     connection: sqlite3.Connection
     key: bytes = field(repr=False)
     chain: RowChain
     where: str
+    without: int = 0
 
     @property
     def rows(self) -> list[LedgerRow]:
@@ -105,7 +109,8 @@ class Book:
 
     def standing(self, subject: str | None = None) -> list[LedgerRow]:
         """The releases that were not withdrawn, of one subject or of all, in order."""
-        return self.chain.standing(None if subject is None else subject_named(subject))
+        rows = self.chain.standing(None if subject is None else subject_named(subject))
+        return [row for row in rows if row.number != self.without] if self.without else rows
 
     def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[LedgerRow]:
         """The releases of a subject's series with times within begin to end, that stand."""
@@ -134,6 +139,8 @@ class Book:
             rows = [row for row in self._marks(number) if row[1] == place and row[2] == draw]
             source = self.rows[number - 1].withdraws or number
             sums[draw] = (source, np.frombuffer(rows[-1][4], dtype="<f8"))
+            if self.without and (place, draw) in self.rows[self.without - 1].marked:
+                sums[draw] = (source, self._without(subject, (place, draw), self.without))
         return sums
 
     def count_of(self, subject: str, place: bytes) -> int:

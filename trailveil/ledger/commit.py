@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger
 from trailveil.ledger.accounting import Account, all_in, cuts_before
 from trailveil.ledger.counting import (
-    Countable,
     count,
     countable,
     earlier,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:  # traces are released without it
     from trailveil.release.readings_release import ReadingsPlan
 
 T = TypeVar("T", Trace, Readings)
+AnyPlan: TypeAlias = "Plan | ReadingsPlan"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,7 +112,7 @@ def known_public(ledger: Ledger, trace: Trace, subject: str = ME) -> tuple[Posit
 
 def check_released(
     ledger: Ledger,
-    trace: Trace,
+    trace: Trace | Readings,
     request: Request,
     *,
     again: bool,
@@ -126,10 +126,15 @@ def check_released(
     """
     if again:
         return
-    common = shared_noise(places, trace, request.method)
-    known_by = identified(ledger, trace, identity(trace, request, common), key)
+    if isinstance(trace, Readings):
+        from trailveil.release.readings_release import identity_of
+
+        design = identity_of(trace, request)
+    else:
+        design = identity(trace, request, shared_noise(places, trace, request.method))
+    known_by = identified(ledger, trace, design, key)
     refusal, cuts = different(ledger, trace, known_by, subject)
-    if refusal and request.method is Method.CUT and cuts:
+    if refusal and request.method is Method.CUT and cuts and isinstance(trace, Trace):
         framed = request.framed(placed(trace.positions)[0])
         if all_in(trace.times[released_rows(trace, framed)], cuts):
             return
@@ -138,13 +143,14 @@ def check_released(
 
 
 def different(
-    ledger: Ledger, recording: TimeSeries, known_by: Identity, subject: str, series: str = ""
+    ledger: Ledger, recording: TimeSeries, known_by: Identity, subject: str
 ) -> tuple[Refused | None, list[StoredRelease]]:
     """What is said of a recording that was released before, and never just so; and these cuts.
 
-    The cuts are those of `cuts_before`. series: of readings.
+    The cuts are those of `cuts_before`.
     """
     begin, end = span(recording)
+    series = recording.column if isinstance(recording, Readings) else ""
     with ledger.open() as book:
         before = earlier(book, subject, series, begin, end, known_by.prints)
         if not before or any(row.request == known_by.request for row in before):
@@ -206,7 +212,7 @@ def publish(
 
 @contextlib.contextmanager
 def commit(
-    plan: Plan,
+    plan: AnyPlan,
     ledger: Ledger,
     *,
     again: bool = False,
@@ -215,7 +221,7 @@ def commit(
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
     limit: float | None = None,
-) -> Iterator[Receipt[Trace]]:
+) -> Iterator[Receipt[Any]]:
     """Count a release durably and draw its noise; within, its files are staged and appear.
 
     Where that fails before `Receipt.put`, it counts no more, unless another run relies on it. key:
@@ -224,53 +230,17 @@ def commit(
     of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
     one beyond the limit, and for noise of `trailveil.release.mixture`, which only stands in for it.
     """
-    if not all(design.proof for design in plan.designs):
-        raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
     known_by = identified(ledger, plan.trace, plan.identity, key)
-    base = (
-        []
-        if plan.layer is None
-        else [
-            identified(ledger, plan.trace, (*plan.identity[:2], *layer.about), key)
-            for layer in plan.layer.chain[1:]
-        ]
-    )
+    base: list[Identity] = []
+    if isinstance(plan, Plan):
+        if not all(design.proof for design in plan.designs):
+            raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
+        layers = () if plan.layer is None else plan.layer.chain[1:]
+        abouts = [(*plan.identity[:2], *layer.about) for layer in layers]
+        base = [identified(ledger, plan.trace, about, key) for about in abouts]
     release = countable(plan, known_by.prints, base[0].request if base else b"")
     drawing = drawn(plan, known_by.seed, retiming, *(each.seed for each in base))
-    about = (ledger, release, known_by, drawing)
-    how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}
-    with committed(*about, subject=subject, **how) as receipt:
-        yield receipt
-
-
-def drawn(
-    plan: Plan, seed: bytes, retiming: Retiming, *base: bytes
-) -> tuple[Trace, Trace, Callable[[BinaryIO, str], None]]:
-    """The drawn fixes, before their times are changed and as they leave, and what writes these.
-
-    seed, base: as of `trailveil.release.drawing.draw`.
-    """
-    as_recorded, places = draw(plan, seed, *base)
-    trace, grid = retimed(as_recorded, places, retiming)
-    whole = plan.mechanism.rows.size == len(plan.trace)
-    apart = trace if whole else begun_after_gaps(trace)
-
-    def written(out: BinaryIO, suffix: str) -> None:
-        leaves = apart if format_to_write(suffix).lines else trace
-        write(leaves, out, suffix, grid=grid)
-
-    return as_recorded, trace, written
-
-
-@contextlib.contextmanager
-def committed(
-    ledger: Ledger,
-    release: Countable,
-    known_by: Identity,
-    drawing: tuple[T, T, Callable[[BinaryIO, str], None]],
-    **how: Any,
-) -> Iterator[Receipt[T]]:
-    """As `commit`, of any recording. drawing: as of `drawn`. how: it is counted."""
+    how: dict[str, Any] = {"subject": subject, "again": again, "instead": instead, "limit": limit}
     with ledger.open() as book:
         counted = count(book, release, known_by.request, **how)
     receipt = Receipt(*drawing, counted.further, counted.account)
@@ -283,58 +253,26 @@ def committed(
         raise
 
 
-def check_released_readings(
-    ledger: Ledger,
-    readings: Readings,
-    request: Request,
-    *,
-    series: str,
-    again: bool,
-    key: bytes | None = None,
-    subject: str = ME,
-) -> None:
-    """As `check_released`, of readings. series: which of a subject's readings."""
-    if again:
-        return
-    from trailveil.release.readings_release import identity_of
+def drawn(
+    plan: AnyPlan, seed: bytes, retiming: Retiming, *base: bytes
+) -> tuple[Any, Any, Callable[[BinaryIO, str], None]]:
+    """The drawn fixes or readings, before their times are changed and as they leave.
 
-    known_by = identified(ledger, readings, identity_of(readings, request), key)
-    if refusal := different(ledger, readings, known_by, subject, series)[0]:
-        raise refusal
-
-
-@contextlib.contextmanager
-def commit_readings(
-    plan: "ReadingsPlan",
-    ledger: Ledger,
-    *,
-    series: str,
-    again: bool = False,
-    instead: bool = False,
-    key: bytes | None = None,
-    retiming: Retiming = AS_RECORDED,
-    subject: str = ME,
-) -> Iterator[Receipt[Readings]]:
-    """As `commit`, of readings, which have no account: the file is a table of times and values.
-
-    series: which of a subject's readings they are: other ones are other recordings, unless all
-    their values are the same.
+    And what writes these. seed, base: as of `trailveil.release.drawing.draw`.
     """
-    from trailveil.release.readings_release import DECIMALS, draw_readings, identity_of
+    if isinstance(plan, Plan):
+        as_recorded, places = draw(plan, seed, *base)
+        trace, grid = retimed(as_recorded, places, retiming)
+        apart = trace if plan.mechanism.rows.size == len(plan.trace) else begun_after_gaps(trace)
+
+        def written(out: BinaryIO, suffix: str) -> None:
+            leaves = apart if format_to_write(suffix).lines else trace
+            write(leaves, out, suffix, grid=grid)
+
+        return as_recorded, trace, written
+    from trailveil.release.readings_release import draw_readings
     from trailveil.traces.formats.series import write_series
 
-    epsilons = [finding.guarantee.epsilon for finding in plan.findings]
-    worst = max(epsilons, default=plan.request.epsilon)
-    known_by = identified(ledger, plan.readings, identity_of(plan.readings, plan.request), key)
-    noise_trace, prints = plan.mechanism.noise_trace, known_by.prints
-    release = Countable(*span(plan.readings), series, "readings", noise_trace, prints, worst)
-    as_recorded, steps = draw_readings(plan, known_by.seed)
-    leaves, grid = retimed(as_recorded, steps, retiming)
-
-    def written(out: BinaryIO, _: str) -> None:
-        write_series(leaves, out, decimals=DECIMALS, grid=grid)
-
-    drawing = (as_recorded, leaves, written)
-    how = {"subject": subject, "again": again, "instead": instead}
-    with committed(ledger, release, known_by, drawing, **how) as receipt:
-        yield receipt
+    values, steps = draw_readings(plan, seed)
+    readings, whole = retimed(values, steps, retiming)
+    return values, readings, lambda out, _: write_series(readings, out, grid=whole)

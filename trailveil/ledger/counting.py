@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from trailveil.ledger.accounting import Account, account, cuts_before, is_in, wo
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
-from trailveil.ledger.relatives import Relatives, relatives_of, versions_in
+from trailveil.ledger.relatives import Relatives, is_finer_version, relatives_of, versions_in
 from trailveil.ledger.versions import relatives
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
@@ -20,6 +20,10 @@ from trailveil.release.public import check_noise
 from trailveil.release.request import Method
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import TimeSeries
+
+if TYPE_CHECKING:
+    from trailveil.release.readings_release import ReadingsPlan
+
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -91,9 +95,12 @@ class Counted(NamedTuple):
             book.let_go(number)
 
 
-def countable(plan: Plan, prints: bytes, base: bytes = b"") -> Countable:
-    """The release of a trace, to be counted. prints, base: as above."""
+def countable(plan: "Plan | ReadingsPlan", prints: bytes, base: bytes = b"") -> Countable:
+    """The release of a recording, to be counted. prints, base: as above."""
     begin, end = span(plan.trace)
+    if not isinstance(plan, Plan):
+        noise_trace, column = plan.mechanism.noise_trace, plan.trace.column
+        return Countable(begin, end, column, "readings", noise_trace, prints, plan.epsilon)
     about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
     return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), base)
 
@@ -148,8 +155,6 @@ def count(
         further = bool({*others} - relatives_of(book, number, others))
         if release.plan is None or not nearby:
             return Counted(number, further)
-        from trailveil.ledger.recounting import recounted
-
         plan = release.whole(release.plan)
         return Counted(number, further, recounted(book, number, plan, others, release.prints))
     entry, total = release.entry(subject, request), None
@@ -316,3 +321,25 @@ def _is_like(book: Book, row: LedgerRow, request: bytes, noise_trace: float) -> 
         return False
     before = float(book.body(row.number)["noise_trace"])
     return abs(before - noise_trace) <= _SAME_NOISE * before
+
+
+def recounted(book: Book, number: int, plan: Plan, others: Sequence[int], prints: bytes) -> Account:
+    """What a release that is in the book tells with all others that are by now.
+
+    Of places it counts for what it was counted for: what others of its recording count for depends
+    on that. others: the numbers of these. prints: what the recording is recognised by.
+    """
+    stored = book.entry(number, b"")
+    said = {each: versions_in(book.body(each)) for each in (number, *others)}
+    finer = tuple(each for each in others if is_finer_version(said, each, number))
+    coarser = tuple(each for each in others if is_finer_version(said, number, each))
+    about = (replace(book, without=number), plan, stored.marks, stored.subject)
+    joint, _ = account(*about, others, prints=prints, kin=Relatives(finer, coarser))
+    counted, _ = account(*about, (), nearby=False)
+    return replace(
+        joint,
+        epsilon=counted.epsilon,
+        places=counted.places,
+        one_place=counted.one_place,
+        fresh=counted.fresh,
+    )

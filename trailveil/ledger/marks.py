@@ -13,8 +13,7 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum
 from trailveil.ledger import NO_ID, Mark
-from trailveil.ledger.places import EVERYTHING
-from trailveil.ledger.regions import NEAR_BORDER, degrees_near
+from trailveil.ledger.places import EVERYTHING, NEAR_BORDER, degrees_near
 from trailveil.privacy.adversaries import Named, at_speed, kernels_of
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.movement import movement_of

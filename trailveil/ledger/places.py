@@ -19,13 +19,48 @@ from trailveil.files.output import write_atomically
 from trailveil.files.source import load, named
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.randomness import derive
-from trailveil.ledger import NO_ID, Book, Ledger, Mark
+from trailveil.ledger import ID_BYTES, NO_ID, Book, Ledger, Mark
 from trailveil.ledger.recorded import unpacked
-from trailveil.ledger.regions import unnamed_near
-from trailveil.traces.projection import Frame
+from trailveil.traces.projection import MICRO, Frame, placed
 
-if TYPE_CHECKING:  # where no place has a name, nothing of what places are designed by is loaded
+if TYPE_CHECKING:
     from trailveil.release.places import Place
+
+
+NEAR_BORDER = 2000.0
+"""Metres: a place so near to a whole degree may be in it."""
+
+# The corners of a square around a place, and its middle.
+_CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+
+
+def degrees_near(frame: Frame, middle: FloatArray, radius: float) -> set[bytes]:
+    """The whole degrees that a place (2,), metres in the frame, is in or near, by their names.
+
+    radius: metres.
+    """
+    around = middle + max(NEAR_BORDER, 4 * radius) * _CORNERS
+    degrees = np.floor(frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
+    return {
+        f"{int(north):+03d}{int((east + 180) % 360):03d}".rjust(ID_BYTES).encode()
+        for north, east in degrees
+    }
+
+
+def unnamed_near(book: Book, place: "Place", marks: Sequence[Mark], subject: str) -> float:
+    """What parts without a name tell of a place with one (1 / m^2), if all of them are there.
+
+    Those of all releases in the book, and those of one more that have these marks: of the whole
+    degree in or near the place of which they tell the most, and of earlier versions anywhere.
+    """
+    told = {draw: float(total[0]) for draw, (_, total) in book.totals(subject, NO_ID).items()}
+    anywhere = told.pop(NO_ID, 0.0)
+    for mark in marks:
+        told[mark.draw] = told.get(mark.draw, 0.0) + float(mark.information[0])
+    frame, at = placed([[place.circle.latitude, place.circle.longitude]])
+    near = degrees_near(frame, at[0] / MICRO, place.radius)
+    return anywhere + max((told.get(region, 0.0) for region in near), default=0.0)
+
 
 _VERSION = 1
 _FILE = "places.json"

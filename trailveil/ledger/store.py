@@ -22,7 +22,7 @@ from pathlib import Path
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.files.keys import check_private, name_of
 from trailveil.files.output import SEAL, make_private, state_folder, write_atomically
-from trailveil.files.source import named
+from trailveil.files.source import named, stamp_of
 from trailveil.gp.randomness import SEED_BYTES, derive, fresh_seed
 from trailveil.ledger.book import SCHEMA, Book, upgraded
 from trailveil.ledger.chain import RowChain, chained, damaged, digest_of
@@ -85,7 +85,7 @@ class Ledger:
                 raise _of_sqlite(error, path) from error
             with _told_apart(path):
                 connection.execute("COMMIT")
-            stamp = _stamp(path)
+            stamp = stamp_of(path)
             if self._sealed()[1] != chain.last:
                 self._seal(chain)
         known.chain, known.stamp = chain, stamp
@@ -100,7 +100,7 @@ class Ledger:
     def _as_left(self, connection: sqlite3.Connection, known: Session) -> RowChain | None:
         """The rows that are known, unless the file, its last row or the seal is another now."""
         chain = known.chain
-        stamp = _stamp(self.folder / _FILE)
+        stamp = stamp_of(self.folder / _FILE)
         if chain is None or not stamp or stamp != known.stamp:
             return None
         asked = "SELECT number, code FROM entries ORDER BY number DESC LIMIT 1"
@@ -270,15 +270,6 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.close()
         raise _of_sqlite(error, path) from error
     return connection
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes whenever anybody writes to a file; nothing where it cannot be told."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _write_seal(folder: Path, key: bytes, rows: int, digests: bytes) -> None:

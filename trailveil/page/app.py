@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import json
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -18,10 +20,48 @@ from starlette.routing import Route
 
 from trailveil.designer.cancelling import Cancelled, cancelled_unless
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
-from trailveil.page.basemap import Basemap
 from trailveil.page.opened import asked_in, drawn
-from trailveil.page.planner import Planner
-from trailveil.page.wording import on_the_page
+from trailveil.page.planner import Planner, on_the_page
+
+_PLACEHOLDERS = {"{x}", "{y}", "{z}"}
+_ALLOWED = re.compile(r"[A-Za-z0-9._~:/?&=%@{}+-]+")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Basemap:
+    """Tiles by a template; host: the one machine that may be asked for them, with its port."""
+
+    template: str
+    host: str
+
+    @property
+    def notice(self) -> str:
+        """Whom it tells what, in one sentence."""
+        return (
+            f"The map is fetched from {self.host}, which sees your address on the network and "
+            "roughly where the recording is, the more closely the further you zoom in."
+        )
+
+
+def basemap(template: str) -> Basemap:
+    """The map of a template such as https://tiles.example/{z}/{x}/{y}.png; raises InvalidValue."""
+    wrong = InvalidValue(
+        "--basemap must be https://HOST/PATH with {z}, {x} and {y} in the path, and no user name, "
+        "got another: copy the template that the server of tiles states"
+    )
+    try:
+        parts = urlsplit(template)
+        host = parts.netloc.lower()
+        has_port = parts.port is None or parts.port > 0
+    except ValueError as error:
+        raise wrong from error
+    fields = re.findall(r"\{[^}]*\}", parts.path + parts.query)
+    fits = _ALLOWED.fullmatch(template) and _HOST.fullmatch(host) and has_port
+    if parts.scheme != "https" or not fits or not set(fields) == _PLACEHOLDERS:
+        raise wrong
+    return Basemap(template, host)
+
 
 IDLE = 3600.0
 """Seconds without any request after which the server ends."""

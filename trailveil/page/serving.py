@@ -19,8 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trailveil.errors import Refused
-from trailveil.page.app import IDLE, application
-from trailveil.page.basemap import Basemap
+from trailveil.page.app import IDLE, Basemap, application
 from trailveil.page.opened import Opened
 from trailveil.page.planner import Planner
 

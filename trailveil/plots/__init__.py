@@ -14,7 +14,7 @@ from trailveil.plots.curves import (
     series_figure,
     trade_off,
 )
-from trailveil.plots.drawing import check_available
+from trailveil.plots.drawing import THEME, check_available, inline
 from trailveil.plots.maps import Ring, Shown, density, lines_of, map_figure, metres, trace
 from trailveil.plots.sheets import (
     LOOKS,
@@ -30,7 +30,6 @@ from trailveil.plots.sheets import (
     coverages,
     maps,
 )
-from trailveil.plots.svg import THEME, inline
 
 __all__ = [
     "LOOKS",

@@ -26,13 +26,13 @@ from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import LONGEST_CUT, least_cut
-from trailveil.release.common import Common
+from trailveil.release.places import Common
 from trailveil.release.public import NOTHING_PUBLIC, Around, Position, nothing_hidden
 from trailveil.release.request import Method, Paces, Request
 from trailveil.traces.projection import MICRO
-from trailveil.traces.returns import in_space
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.visits import in_space
 
 # Metres: protected parts of one recording that are this near, or within the radius, may be one.
 _ONE_PLACE = 500.0

@@ -12,7 +12,7 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import Named, named
 from trailveil.release.request import NOISE_AGAINST, Method, Request
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
-from trailveil.traces.prior_file import prior_in
+from trailveil.traces.loading import prior_in
 from trailveil.traces.selection import Chosen
 from trailveil.traces.stops import LASTS, WITHIN
 from trailveil.traces.visits import Circle

@@ -5,11 +5,12 @@ radius, epsilon or position it is another draw, never the same one at another sc
 with one key and one statement agree without talking.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
@@ -18,17 +19,45 @@ from trailveil.gp.randomness import derive, normals
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
-from trailveil.release.common import Common
 from trailveil.release.request import Method, Paces, Request
-from trailveil.traces.returns import TELLS
 from trailveil.traces.selection import Stretch
 from trailveil.traces.stops import Interval, joined
 from trailveil.traces.trace import NANOSECONDS, Trace
-from trailveil.traces.visits import Circle, between_places, visits
+from trailveil.traces.visits import TELLS, Circle, between_places, visits
 
 if TYPE_CHECKING:
     from trailveil.designer.table import Cache
     from trailveil.release.place_noise import PlaceNoise
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Common:
+    """Noise that a release shares with others: of one draw, whatever the seed of the release.
+
+    name: of the draw. columns: (n, r) metres. draw: (2, r), east and north. withheld: (n,), fixes
+    that are not released because of it. around: where fields tell of what it hides. who: whom it is
+    made against.
+    """
+
+    name: bytes
+    columns: FloatArray
+    draw: FloatArray
+    withheld: NDArray[np.bool_]
+    around: tuple[Stretch, ...]
+    who: tuple[Named, ...]
+
+
+def named_in_full(common: Iterable[Common]) -> list[bytes]:
+    """Which draws a release shares, and around what: for its identity.
+
+    Not the columns: another machine may round them otherwise, and it is the same release.
+    """
+    return [
+        repr((one.name, [(part.begin, part.end) for part in one.around])).encode()
+        + one.withheld.tobytes()
+        for one in common
+    ]
+
 
 # Raised whenever the same statement would get another noise: draws are not shared between them.
 _DESIGN = 2

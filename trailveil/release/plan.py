@@ -20,7 +20,6 @@ from trailveil.errors import InvalidValue, Refused
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
-from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import (
     Window,
     at_one_place,
@@ -30,7 +29,7 @@ from trailveil.release.cutting import (
     windows_of,
 )
 from trailveil.release.layers import Layer
-from trailveil.release.places import Visited
+from trailveil.release.places import Common, Visited, named_in_full
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
 from trailveil.traces.projection import MICRO, Frame, placed

@@ -5,18 +5,26 @@ else; of readings, noise or what is withheld. The ledger counts a plan, and draw
 `trailveil.ledger.commit`.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from trailveil.errors import NumericalError, Refused
-from trailveil.release.common import Common
-from trailveil.release.places import Visited, shared_noise
-from trailveil.release.plan import Plan, cuts_of, plan_parts, with_common
+from trailveil.release.places import Common, Visited, shared_noise
+from trailveil.release.plan import (
+    Plan,
+    cuts_of,
+    of_one_place,
+    plan_parts,
+    released_rows,
+    with_common,
+)
 from trailveil.release.public import Position, check_noise, relevant
 from trailveil.release.request import Method, Request
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.projection import EXTENT, placed
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Chosen
@@ -25,6 +33,7 @@ from trailveil.traces.trace import NANOSECONDS, Trace
 if TYPE_CHECKING:
     from trailveil.designer.table import Cache
     from trailveil.release.readings_release import ReadingsPlan
+
 
 _LONGEST_GAP = 366.0  # days
 
@@ -136,8 +145,6 @@ def _planned(
     try:
         return plan_parts(trace, request, common, cache, at_once=at_once)
     except Refused as error:
-        from trailveil.release.halving import leaving_half
-
         if instead := leaving_half(trace, request, common):
             raise Refused(f"{error}; half is left with {' or '.join(instead)}") from None
         raise
@@ -154,3 +161,46 @@ def _with_its_gap(error: NumericalError, trace: Trace) -> NumericalError:
         f"a recording must have no gap of more than a year where numbers would be that large, got "
         f"one of {longest:,.0f} days after fix {after} of {len(trace)}: split the file there"
     )
+
+
+def leaving_half(
+    trace: Trace, request: Request, common: Sequence[Common] = (), slowest: float = math.inf
+) -> tuple[str, ...]:
+    """The options that would leave half of the fixes: the largest radius, the slowest activity.
+
+    None where half is left as it is, where there is no cut, where none of them would, and of a
+    recording of one place. What is tried depends on when the fixes and the protected parts are.
+    """
+
+    def leaves_half(other: Request) -> bool:
+        try:
+            return 2 * released_rows(trace, other, common).size >= len(trace)
+        except Refused:
+            return False
+
+    if not request.method.cuts or of_one_place(trace) or leaves_half(request):
+        return ()
+    found = (
+        next((words for words, other in tried if leaves_half(other)), None)
+        for tried in (_smaller(request), _faster(request, slowest))
+    )
+    return tuple(words for words in found if words is not None)
+
+
+def _smaller(request: Request) -> Iterator[tuple[str, Request]]:
+    """Nine tenths of the metres that were asked for, eight, and so on."""
+    for tenths in range(9, 0, -1):
+        if request.leave is not None:
+            metres = float(f"{request.leave * tenths / 10:.2g}")
+            yield f"--leave {metres:g}", replace(request, leave=metres)
+        else:
+            metres = float(f"{request.radius * tenths / 10:.2g}")
+            yield f"--radius {metres:g}", replace(request, radius=metres)
+
+
+def _faster(request: Request, slowest: float) -> Iterator[tuple[str, Request]]:
+    """Each activity that is faster, the slowest first; none that the recording is slower than."""
+    for name, floor in ACTIVITIES.items():
+        if request.slowest.speed < floor <= slowest:
+            other = replace(request, floor=floor, middle=MIDDLE[name])
+            yield f"--activity {name} (if you were never slower)", other

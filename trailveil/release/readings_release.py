@@ -6,7 +6,6 @@ their sum is what leaves. The adversary is the paper's: who knows how such a ser
 prior, of any mean), and none of its values.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -82,7 +81,7 @@ class ReadingsPlan:
     above the least noise it may be, or None where no bound is claimed.
     """
 
-    readings: Readings
+    trace: Readings
     request: Request
     mechanism: Mechanism
     guarantee: Guarantee
@@ -93,10 +92,21 @@ class ReadingsPlan:
     @property
     def grid(self) -> Grid:
         """The grid that the recorded values lie on."""
-        return reading_grid(self.readings.values)
+        return reading_grid(self.trace.values)
+
+    @property
+    def identity(self) -> tuple[bytes, ...]:
+        """All that it depends on: see `identity_of`."""
+        return identity_of(self.trace, self.request)
+
+    @property
+    def epsilon(self) -> float:
+        """Of the worst stretch."""
+        epsilons = [finding.guarantee.epsilon for finding in self.findings]
+        return max(epsilons, default=self.request.epsilon)
 
 
-def identity_of(readings: Readings, request: Request) -> Iterable[bytes]:
+def identity_of(readings: Readings, request: Request) -> tuple[bytes, ...]:
     """All that a release depends on: times, values, the whole design. To be hashed with a key."""
     steps = readings.steps(DECIMALS).astype("<i8").tobytes()
     when = tuple((stretch.begin, stretch.end) for stretch in request.stretches)
@@ -202,14 +212,11 @@ def draw_readings(readings_plan: ReadingsPlan, seed: bytes) -> tuple[Readings, N
     seed: 32 secret bytes that belong to this plan alone.
     """
     noise = noise_of(_drawable(readings_plan.mechanism), seed, "value")
-    whole = readings_plan.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
+    whole = readings_plan.trace.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
     rows = readings_plan.mechanism.rows
     grid = readings_plan.grid.rounded(whole[rows])
-    return replace(
-        readings_plan.readings,
-        times=readings_plan.readings.times[rows],
-        values=np.asarray(grid * _STEP),
-    ), grid
+    released = readings_plan.trace.only(np.asarray(readings_plan.mechanism.released))
+    return replace(released, values=np.asarray(grid * _STEP)), grid
 
 
 def _drawable(mechanism: Mechanism) -> Mechanism:
@@ -279,7 +286,7 @@ def _finding(
     exposure: "PartExposure",
     released: NDArray[np.bool_],
 ) -> ReadingsFinding:
-    inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)
+    inside = stretch.rows(readings)
     return ReadingsFinding(
         stretch,
         int(inside.sum()),

@@ -10,8 +10,7 @@ from typing import Any
 
 from trailveil.checks.attacks.files import Drawn
 from trailveil.checks.attacks.hypotheses import Audited
-from trailveil.checks.attacks.suite import AttackOutcome
-from trailveil.checks.attacks.trial import Circle68, Verdict
+from trailveil.checks.attacks.suite import AttackOutcome, Circle68, Verdict
 from trailveil.checks.scan import Leak, Scan
 from trailveil.checks.utility import Summary, Together, Utility
 from trailveil.errors import said

@@ -1,9 +1,7 @@
 """What `protect` prints of a release: at most 15 lines. All else is in `trailveil.report.text`."""
 
 from collections import Counter
-from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +21,16 @@ from trailveil.report.parts import (
     paragraph,
     styled,
 )
-from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport, Times
-from trailveil.report.text import circle, left_out, metres
+from trailveil.report.schema import (
+    METRES,
+    READER,
+    LedgerReport,
+    ReleaseReport,
+    Times,
+    of_any,
+    unit_of,
+)
+from trailveil.report.text import best_guess, left_out, length, metres, things
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
@@ -50,18 +56,29 @@ _CALLED = {
 
 
 def brief(
-    report: ReleaseReport, audit: str, *, coloured: bool = False, replaced: bool = False
+    report: ReleaseReport,
+    audit: str,
+    *,
+    coloured: bool = False,
+    replaced: bool = False,
+    further: bool = False,
 ) -> str:
     """The object of `record`, private, in a few lines. audit: the command that checks the file.
 
     coloured: for a terminal: what is hidden bold, warnings yellow. replaced: whether it stands for
-    earlier versions, of which files may still lie about.
+    earlier versions, of which files may still lie about. further: whether readings, of which the
+    ledger keeps no account, were released before with other noise.
     """
-    after = "delete every earlier file of this recording by another name. Then " if replaced else ""
-    after += f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
+    report = of_any(report)
+    steps = ["delete every earlier file of this recording by another name"] if replaced else []
+    steps += [f"{audit} looks for leaks"] if unit_of(report) == METRES else []
+    after = f"Next: {'. Then '.join(steps)}. " if steps else ""
+    after += "With --overwrite --explain, protect says what it assumes."
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
-    texts = [laid_out([_lines(report, after, parts, bold, yellow)]) for parts in shown]
+    before = [_BEFORE] if further and unit_of(report) != METRES else []
+    before += _before(report.get("ledger"), report)
+    texts = [laid_out([_lines(report, before, after, parts, bold, yellow)]) for parts in shown]
     return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
 
 
@@ -75,7 +92,9 @@ def in_short(report: ReleaseReport) -> list[str]:
     return [*used_up(report.get("ledger")), learnt, *cost, _open(report)]
 
 
-def _lines(report: ReleaseReport, after: str, parts: int, bold: str, yellow: str) -> Section:
+def _lines(
+    report: ReleaseReport, before: list[str], after: str, parts: int, bold: str, yellow: str
+) -> Section:
     title = styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
     if report["mechanism"]["name"] in ("noise", "everywhere"):
         title += styled(" by noise, which a street map can undo", yellow)
@@ -83,71 +102,22 @@ def _lines(report: ReleaseReport, after: str, parts: int, bold: str, yellow: str
     return Section(
         "\n".join([*first, title]),
         [
-            *listed("", _parts(report.get("secrets", []), parts), bold),
+            *listed("", _parts(report, parts), bold),
             *paragraph(_cost(report)),
             *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
             *paragraph(_open(report), yellow),
-            *listed("", _before(report.get("ledger"), report)),
-            *listed("", [f"Next: {after}"]),
+            *listed("", before),
+            *listed("", [after]),
         ],
     )
-
-
-def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
-    """The object of `trailveil.report.readings.record_readings`, private, in a few lines.
-
-    further: whether the readings were released before, with other noise.
-    """
-    target, worst, mechanism = report["target"], report["worst"], report["mechanism"]
-    unit, whole = target["unit"], target["every_reading"]
-    right = 100 * (0.5 + worst["advantage"] / 2)
-    learnt = "Someone who knows how such readings vary learns nothing."
-    if worst["interval_68"] is not None:
-        learnt = (
-            "Someone who knows how such readings vary: their best guess is a range of "
-            f"{said(worst['interval_68'], 3)} {unit} either way; the value is in it 68 times in "
-            "100."
-        )
-    cost = []
-    if mechanism["withheld_readings"]:
-        cost.append(f"Left out: {mechanism['withheld_readings']} readings.")
-    moved = mechanism["rms"]
-    cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else "")
-    cost.append(_exact(report["times"], "values", moved=bool(moved)).strip())
-    others = "the order of readings" if whole else "every other reading"
-    hidden = "Every reading" if whole else _hidden_readings(report)
-    items = [
-        *listed("", _parts_of_readings(report.get("secrets", []))),
-        *paragraph(" ".join(filter(None, cost))),
-        *paragraph(
-            f"{learnt} Of two values up to {said(target['radius'])} {unit} apart they guess the "
-            f"right one {right:.0f} times in 100; a coin gets 50."
-        ),
-        *paragraph(f"Not protected: {others} and the times."),
-        *listed("", [_BEFORE] if further else []),
-        *listed("", ["--explain says what is assumed, and warns."]),
-    ]
-    return laid_out([Section(f"{hidden}: hidden in {report['output']}", items)])
-
-
-def _hidden_readings(report: dict[str, Any]) -> str:
-    count = len(report["secrets"])
-    return "A stated time" if count == 1 else f"{count} stated times"
-
-
-def _parts_of_readings(secrets: list[dict[str, Any]]) -> list[str]:
-    lines = [
-        f"{_when(secret['begin_local'], secret['end_local'])}: {secret['readings']} readings"
-        for secret in secrets[:_MOST_PARTS]
-    ]
-    more = len(secrets) - _MOST_PARTS
-    return [*lines, *([f"{more} more, which --explain lists"] if more > 0 else [])]
 
 
 def _hidden(report: ReleaseReport) -> str:
     """What is protected, in a few words."""
     if "everywhere" in report:
         return "Every place at any time"
+    if report["target"].get("every_reading"):
+        return "Every reading"
     labels = Counter(_label(secret["label"]) for secret in report.get("secrets", []))
     words = []
     if labels["the start"] and labels["the end"]:
@@ -169,11 +139,13 @@ def _label(label: str) -> str:
     return next((name for name in names if name.startswith("the ")), names[0])
 
 
-def _parts(secrets: Sequence[PartReport], count: int) -> list[str]:
+def _parts(report: ReleaseReport, count: int) -> list[str]:
     """When the first of the protected parts are, for their owner alone."""
+    secrets, readings = report.get("secrets", []), unit_of(report) != METRES
     lines = [
         f"{_when(secret['begin_local'], secret['end_local'])}: {_label(secret['label'])}"
         + ("" if secret["cut_s"] is None else f", and {secret['cut_s'] / 60:.0f} min around it")
+        + (f", {count_of(secret['fixes'], 'reading')}" if readings else "")
         for secret in secrets[:count]
     ]
     more = len(secrets) - count
@@ -193,20 +165,22 @@ def _when(begin: str, end: str) -> str:
 def _cost(report: ReleaseReport) -> str:
     """What is cut, what is moved, and what would leave more."""
     mechanism, shared = report["mechanism"], report["times"]["left_out"]
-    recording = report["recording"]
+    recording, unit = report["recording"], unit_of(report)
+    many = "fixes" if unit == METRES else "readings"
     unusable = recording["cleaning"].get("recorded", 0) - recording["cleaning"].get("kept", 0)
     words = ""
     if mechanism["withheld_fixes"]:
         words = f"Left out: {left_out(mechanism)}. "
     if shared:
-        words += f"Left out besides: {shared} fixes that share a rounded time with another. "
+        words += f"Left out besides: {shared} {many} that share a rounded time with another. "
     if unusable:
-        words += f"Not used: {unusable} fixes without a usable time or place of their own. "
+        usable = f"without a usable time or {things(unit)[:-1]} of their own"
+        words += f"Not used: {unusable} {many} {usable}. "
     if recording["cleaning"].get("assigned_times"):
         words += "The times are made up: --drop-times leaves them out. "
     if mechanism["rms_m"]:
-        words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
-    words += _exact(report["times"], "places", moved=bool(mechanism["rms_m"]))
+        words += f"Moved: by {length(mechanism['rms_m'], unit)} on average. "
+    words += _exact(report["times"], things(unit), moved=bool(mechanism["rms_m"]))
     if instead := mechanism.get("half_with"):
         words += f"Half is left with {' or '.join(instead)}."
     return words.strip()
@@ -227,7 +201,10 @@ def _learnt(report: ReleaseReport) -> str:
         exposure for place in report.get("places", []) for exposure in place["left"]
     ]
     facing += report.get("everywhere", {}).get("left", [])
-    stranger = circle(report["worst"]["circle_68_m"])
+    unit = unit_of(report)
+    stranger = best_guess(report["worst"]["circle_68_m"], unit)
+    if unit != METRES:
+        return f"{READER[0].upper()}{READER[1:]}: {stranger}"
     if report["mechanism"]["name"] == "cut":
         return f"A stranger, even with a map: {stranger}"
     worst = min(facing, key=lambda exposure: exposure["circle_68_m"] or inf, default=None)
@@ -245,17 +222,21 @@ def _learnt(report: ReleaseReport) -> str:
 
 
 def _told_apart(report: ReleaseReport) -> str:
-    right = 100 * (0.5 + report["worst"]["advantage"] / 2)
+    right, unit = 100 * (0.5 + report["worst"]["advantage"] / 2), unit_of(report)
     return (
-        f"Of two places up to {said(report['target']['radius_m'])} m apart they guess the right "
-        f"one {right:.0f} times in 100; a coin gets 50."
+        f"Of two {things(unit)} up to {said(report['target']['radius_m'])} {unit} apart they guess "
+        f"the right one {right:.0f} times in 100; a coin gets 50."
     )
 
 
 def _open(report: ReleaseReport) -> str:
     """What is not protected."""
     others = [] if "everywhere" in report else ["the rest of the track"]
-    times = [] if report["times"]["dropped"] else ["its times" if others else "the times"]
+    if unit_of(report) != METRES:
+        every = report["target"].get("every_reading")
+        others = ["how values differ" if every else "every other reading"]
+    of_track = others and unit_of(report) == METRES
+    times = [] if report["times"]["dropped"] else ["its times" if of_track else "the times"]
     words = f"Not protected: {' and '.join([*others, *times]) or 'the order of fixes'}"
     fields = [field["field"].replace("_", " ") for field in report["kept"] if field["fixes"]]
     words += f", {', '.join(fields)}." if fields else "."

@@ -12,8 +12,7 @@ from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
 from trailveil.report.parts import count_of
 from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
-from trailveil.studies.calibration import LEVELS, PACES
-from trailveil.studies.calibration.coverage import CURVE, FAR
+from trailveil.studies.calibration import CURVE, FAR, LEVELS, PACES
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
 _MIDDLE = 0.68
@@ -48,22 +47,9 @@ def _judged(judged: Judged) -> dict[str, Any]:
 
 
 def _cell(cell: CoverageCell) -> dict[str, Any]:
-    coverage = cell.coverage
-    return {
-        "gap": cell.gap,
-        "pace": cell.pace,
-        "predictions": coverage.predictions,
-        "groups": coverage.groups,
-        "inside": {f"{level:g}": asdict(coverage.inside[level]) for level in LEVELS},
-        "far": asdict(coverage.far),
-        "log_density": coverage.log_density,
-        "log_density_median": coverage.log_density_median,
-        "promised": coverage.promised,
-        "rms": coverage.rms,
-        "median": coverage.median,
-        "factor": coverage.factor,
-        "curve": list(coverage.curve),
-    }
+    whole = asdict(cell.coverage)
+    inside = {f"{level:g}": whole["inside"][level] for level in LEVELS}
+    return {"gap": cell.gap, "pace": cell.pace, **whole, "inside": inside}
 
 
 def calibration_text(calibration: Calibration) -> list[str]:

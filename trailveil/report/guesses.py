@@ -72,10 +72,10 @@ def visits_of(plan: Plan, visited: Visited) -> list[Stretch]:
 
 def guesses_of_readings(plan: ReadingsPlan, drawn: Readings) -> list[Guess]:
     """The guesses of the protected stretches of readings: the value at a time, the mean of more."""
-    times, mechanism = plan.readings.seconds, plan.mechanism
+    times, mechanism = plan.trace.seconds, plan.mechanism
     guessed = []
     for number, stretch in enumerate(plan.request.stretches, start=1):
-        secret = _middle(times, stretch.seconds(plan.readings))
+        secret = _middle(times, stretch.seconds(plan.trace))
         places = np.column_stack([drawn.values, drawn.values])
         where = _guess(times, mechanism, plan.request.kernel, secret, places)
         if where is not None:

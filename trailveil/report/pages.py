@@ -26,25 +26,36 @@ each of them (trailveil.report.guesses), and the noise over time. It is marked a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
-from trailveil.plots.curves import chances_figure, noise_figure
-from trailveil.plots.svg import inline
+from trailveil.plots.curves import Series, chances_figure, noise_figure, series_figure
+from trailveil.plots.drawing import inline
 from trailveil.release.plan import Plan
 from trailveil.report.brief import in_short
-from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
+from trailveil.report.guesses import (
+    Guess,
+    guesses,
+    guesses_of_readings,
+    guesses_of_visits,
+    visits_of,
+)
 from trailveil.report.html import Page, rendered
 from trailveil.report.parts import Cell, Picture, Section, Table, duration, paragraph
-from trailveil.report.schema import Guaranteed, ReleaseReport
-from trailveil.report.text import in_sections
+from trailveil.report.schema import METRES, READER, Guaranteed, ReleaseReport, of_any, unit_of
+from trailveil.report.text import in_sections, length, noun, things
 from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch
 from trailveil.traces.stated_times import in_words
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
+
+if TYPE_CHECKING:  # traces are released without it
+    from trailveil.release.readings_release import ReadingsPlan
 
 FOR_OTHERS = (
     "This page is for others. It holds nothing but what the released file and its public report "
@@ -73,8 +84,11 @@ class _Row:
     radius: float | None
 
 
-def public_page(report: ReleaseReport, released: Trace) -> bytes:
-    """The page for others. found: of `record` with private=False. released: as it leaves."""
+def public_page(report: ReleaseReport, released: Trace | Readings) -> bytes:
+    """The page for others. report: of `record` with private=False. released: as it leaves."""
+    report = of_any(report)
+    if isinstance(released, Readings):
+        return _page(report, [_public_chart(report, released)], _of_series(FOR_OTHERS))
     frame = Frame(report["frame"]["latitude"], report["frame"]["longitude"])
     size = report["worst"]["circle_68_m"]
     longest = float(np.max(np.ptp(metres(frame, released.positions), axis=0)))
@@ -85,11 +99,16 @@ def public_page(report: ReleaseReport, released: Trace) -> bytes:
     return _page(report, [Section("The released track", pictures=[picture])], FOR_OTHERS)
 
 
-def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
-    """The page for the owner. found: of `record` with private=True, of this plan.
+def private_page(report: ReleaseReport, plan: "Plan | ReadingsPlan", drawn: Any) -> bytes:
+    """The page for the owner. report: of `record` with private=True, of this plan.
 
     drawn: what was released, at its recorded times.
     """
+    report = of_any(report)
+    if not isinstance(plan, Plan):
+        spans = [stretch.seconds(plan.trace) for stretch in plan.request.stretches]
+        pictures = [_private_chart(report, plan, drawn, spans), _noise(report, plan, spans)]
+        return _page(report, pictures, _of_series(KEEP_IT))
     frame = plan.frame
     guessed = guesses(plan, drawn)
     radii = [secret["circle_68_joint_m"] for secret in report.get("secrets", [])]
@@ -122,19 +141,19 @@ def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
         inline(map_figure(shown), "map", "The true and the released track", words), words
     )
     table = _where(frame, rows)
-    hidden = [_during(plan.trace, recorded, row.guess) for row in drawn_rows]
+    parts = [Stretch(row.label, row.guess.begin, row.guess.end) for row in drawn_rows]
+    hidden = [recorded[part.rows(plan.trace)] for part in parts]
     track = Section(
         "The true and the released track",
         pictures=[picture, *_nearer(shown, hidden)],
         tables=[table] if rows else [],
     )
-    moved = [_noise(report, plan)] if plan.mechanism.max_std else []
+    parts = [finding.stretch for finding in plan.findings]
+    if not plan.request.method.cuts:
+        parts += [visit for visited in plan.visited for visit in visits_of(plan, visited)]
+    spans = [part.seconds(plan.trace) for part in parts]
+    moved = [_noise(report, plan, spans)] if plan.mechanism.max_std else []
     return _page(report, [track, *moved], KEEP_IT)
-
-
-def _during(trace: Trace, places: FloatArray, guess: Guess) -> FloatArray:
-    """Those of the places (n, 2) where somebody was while the part of a guess lasted."""
-    return places[(trace.times >= guess.begin) & (trace.times <= guess.end)]
 
 
 def _nearer(shown: Shown, hidden: Sequence[FloatArray]) -> list[Picture]:
@@ -162,21 +181,27 @@ def _nearer(shown: Shown, hidden: Sequence[FloatArray]) -> list[Picture]:
 def _page(report: ReleaseReport, drawn: Sequence[Section], lead: str) -> bytes:
     below = [item for words in in_short(report) for item in paragraph(words)]
     first = replace(drawn[0], below=below)
-    return page_of(report, in_sections(report), numbers(report), [first, *drawn[1:]], lead)
+    how = {"things": things(unit_of(report))}
+    return page_of(report, in_sections(report), numbers(report), [first, *drawn[1:]], lead, **how)
 
 
 def page_of(
-    report: Any, sections: Sequence[Section], table: Table, drawn: Sequence[Section], lead: str
+    report: Any,
+    sections: Sequence[Section],
+    table: Table,
+    drawn: Sequence[Section],
+    lead: str,
+    things: str = "places",
 ) -> bytes:
     """A page: what is drawn, the map first, what is promised, and all that is said besides.
 
-    report: of a release, of places or of readings. sections: of it in words, what it is about, then
-    the promise. table: of the promise.
+    report: of a release. sections: of it in words, what it is about, then the promise. table: of
+    the promise. things: what is told apart.
     """
     about, promise, *others = sections
     right = 100 * (0.5 + report["worst"]["advantage"] / 2)
     words = (
-        f"Between two places, the best guess is right {right:.0f} times in 100; a tossed coin is "
+        f"Between two {things}, the best guess is right {right:.0f} times in 100; a tossed coin is "
         "right 50 times."
     )
     chances = inline(chances_figure(right), "chances", "How often a guess is right", words)
@@ -196,21 +221,23 @@ def page_of(
 
 def numbers(report: ReleaseReport) -> Table:
     """The figures of the report, as they stand in the JSON of it."""
-    worst, noise = report["worst"], report["mechanism"]
+    worst, noise, unit = report["worst"], report["mechanism"], unit_of(report)
+    many, size = ("Fixes", "A circle that is right") if unit == METRES else ("Readings", "Right")
+    way = "" if unit == METRES else ", either way"
     rows = [
         *numbers_of(worst),
-        _metres_row("A circle that is right in 68 of 100 cases", worst["circle_68_m"]),
-        (Cell("Fixes released"), Cell(f"{noise['released_fixes']:,}", noise["released_fixes"])),
+        _row(f"{size} in 68 of 100 cases{way}", worst["circle_68_m"], unit),
+        (Cell(f"{many} released"), Cell(f"{noise['released_fixes']:,}", noise["released_fixes"])),
     ]
     if (silent := noise["withheld_fixes"]) is not None:
-        rows.append((Cell("Fixes withheld"), Cell(f"{silent:,}", silent)))
+        rows.append((Cell(f"{many} withheld"), Cell(f"{silent:,}", silent)))
     for words, moved in (
         ("Moved on average (root mean square)", noise["rms_m"]),
         ("Moved where most (root mean square)", noise["largest_rms_m"]),
         ("Moved there by no more than, in 99 of 100 draws", noise["largest_99_m"]),
     ):
         if moved:  # nothing is moved by a cut
-            rows.append(_metres_row(words, moved))
+            rows.append(_row(words, moved, unit))
     return Table("The same in numbers", ("What", "How much"), tuple(rows))
 
 
@@ -233,8 +260,8 @@ def numbers_of(worst: Guaranteed) -> list[tuple[Cell, ...]]:
     ]
 
 
-def _metres_row(words: str, value: float | None) -> tuple[Cell, ...]:
-    return Cell(words), Cell("nothing is learnt" if value is None else f"{value:,.0f} m", value)
+def _row(words: str, value: float | None, unit: str) -> tuple[Cell, ...]:
+    return Cell(words), Cell("nothing is learnt" if value is None else length(value, unit), value)
 
 
 def _of_track(shown: Trace, frame: Frame) -> str:
@@ -266,31 +293,98 @@ def _where(frame: Frame, rows: Sequence[_Row]) -> Table:
     at = frame.to_degrees(np.array(lattice).reshape(-1, 2).astype(np.int64)) / MICRO
     lines = []
     for row, (latitude, longitude) in zip(rows, at.tolist(), strict=True):
-        guess = row.guess
-        begin, end = in_words(guess.begin), in_words(guess.end)
         label = f"{row.label}, {row.name}" if row.name else row.label
-        when = begin if guess.begin == guess.end else f"{begin} to {end}"
-        nothing = row.radius is None
-        wide = Cell("nothing is learnt" if nothing else f"{row.radius:,.0f} m", row.radius)
-        lines.append((Cell(label), Cell(when), Cell(f"{latitude:.5f}, {longitude:.5f}"), wide))
+        place = Cell(f"{latitude:.5f}, {longitude:.5f}")
+        lines.append((Cell(label), _when(row.guess), place, _row("", row.radius, METRES)[1]))
     head = ("Circle", "When", "Best guess", "Radius")
     return Table("Where somebody looks, given the release", head, tuple(lines))
 
 
-def _noise(report: ReleaseReport, plan: Plan) -> Section:
+def _when(guess: Guess) -> Cell:
+    begin, end = in_words(guess.begin), in_words(guess.end)
+    return Cell(begin if guess.begin == guess.end else f"{begin} to {end}")
+
+
+def _noise(
+    report: ReleaseReport, plan: "Plan | ReadingsPlan", spans: Sequence[tuple[float, float]]
+) -> Section:
     """The noise over time, and what is protected."""
-    noise, seconds = report["mechanism"], plan.trace.seconds
-    spread = np.sqrt(2 * plan.mechanism.variances)
+    noise, seconds, unit = report["mechanism"], plan.trace.seconds, unit_of(report)
+    spread = np.sqrt((2 if isinstance(plan, Plan) else 1) * plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
-    parts = [finding.stretch for finding in plan.findings]
-    if not plan.request.method.cuts:
-        parts += [visit for visited in plan.visited for visit in visits_of(plan, visited)]
-    spans = [part.seconds(plan.trace) for part in parts]
     words = (
-        f"How far the design moves each fix (root mean square): {noise['rms_m']:,.0f} m on "
-        f"average, {noise['largest_rms_m']:,.0f} m where most; no line where nothing is released."
+        f"How far the design moves each {noun(unit)} (root mean square): "
+        f"{length(noise['rms_m'], unit)} on average, {length(noise['largest_rms_m'], unit)} where "
+        "most; no line where nothing is released."
     )
     if spans:
         words += f" Shaded: what is protected ({len(spans)} of times and stays)."
-    svg = inline(noise_figure(seconds, spread, spans, "m"), "noise", "The noise over time", words)
+    figure = noise_figure(seconds, spread, spans, unit if unit == METRES else "")
+    svg = inline(figure, "noise", "The noise over time", words)
     return Section("The noise over time", pictures=[Picture(svg, words)])
+
+
+def _of_series(lead: str) -> str:
+    return lead.replace("track", "series")
+
+
+def _public_chart(report: ReleaseReport, released: Readings) -> Section:
+    """Released readings over time, which begins at the first, and beside them an interval.
+
+    It has the size that the public report states, and is at no time of the chart.
+    """
+    size, unit = report["worst"]["circle_68_m"], unit_of(report)
+    words = _in_a_sentence(released, unit)
+    if size is not None:
+        when = "any time" if report["target"].get("every_reading") else "a protected time"
+        words += (
+            f" At the right edge, at the scale of the chart: {length(size, unit)} either way. "
+            f"The best guess of {READER}, of a value at {when}, is as wide. Where it is drawn says "
+            "nothing."
+        )
+    figure = series_figure(Series(released.seconds, released.values, size=size))
+    return _charted("The released readings", figure, words)
+
+
+def _private_chart(
+    report: ReleaseReport,
+    plan: "ReadingsPlan",
+    drawn: Readings,
+    spans: Sequence[tuple[float, float]],
+) -> Section:
+    """The true and the released readings, and the best guess of each part."""
+    unit, first = unit_of(report), int(plan.trace.times[0])
+    marks, rows = [], []
+    for guess in guesses_of_readings(plan, drawn):
+        half = report["secrets"][guess.number - 1]["circle_68_m"]
+        middle = ((guess.begin + guess.end) / 2 - first) / NANOSECONDS
+        if half is not None:
+            marks.append((middle, guess.place[0], half))
+        label, value = Cell(str(guess.number)), Cell(length(guess.place[0], unit))
+        rows.append((label, _when(guess), value, _row("", half, unit)[1]))
+    seconds = np.asarray((drawn.times - first) / NANOSECONDS)
+    true = (plan.trace.seconds, plan.trace.values)
+    words = (
+        f"{_in_a_sentence(drawn, unit)} Dashed: the true readings. Shaded: what is protected, with "
+        f"the best guess of {READER}, of the value or of the mean, and the interval around it that "
+        "is right in 68 of 100 cases."
+    )
+    head = ("Part", "When", "Best guess", "Either way")
+    table = Table("What somebody thinks, given the release", head, tuple(rows))
+    figure = series_figure(Series(seconds, drawn.values, true, spans, marks))
+    section = _charted("The true and the released readings", figure, words)
+    return replace(section, tables=[table] if rows else [])
+
+
+def _charted(title: str, figure: Any, words: str) -> Section:
+    return Section(title, pictures=[Picture(inline(figure, "series", title, words), words)])
+
+
+def _in_a_sentence(shown: Readings, unit: str) -> str:
+    """The chart in a sentence, of what is released alone."""
+    values = (
+        f"from {said(float(np.min(shown.values)), 4)} to {said(float(np.max(shown.values)), 4)}"
+    )
+    return (
+        f"The released readings: {len(shown):,} over {duration(shown.duration)}, {values} {unit}."
+    )

@@ -1,4 +1,4 @@
-"""The report of a release of readings, as one object and in words. It holds no reading.
+"""The report of a release of readings as one object. It holds no reading.
 
 Entries mean what those of trailveil.report.record do, in the unit of the readings.
 """
@@ -8,24 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.errors import said
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.release.readings_release import ReadingsFinding, ReadingsPlan
-from trailveil.report.parts import (
-    Item,
-    Section,
-    ending,
-    guaranteed,
-    laid_out,
-    listed,
-    paragraph,
-    prior_in_full,
-    rounded_down,
-    times_in_words,
-    times_of,
-)
+from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, times_of
+from trailveil.report.schema import READER
 from trailveil.traces.cleaning import Cleaning
-from trailveil.traces.retiming import AS_RECORDED, Retiming
+from trailveil.traces.retiming import Retiming
 from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
 
@@ -38,12 +26,15 @@ def record_readings(
     cleaning: Cleaning | None,
     *,
     output: str,
-    further: bool = False,
-    zone: tzinfo | None = None,
-    private: bool = True,
-    retiming: Retiming = AS_RECORDED,
+    further: bool,
+    zone: tzinfo | None,
+    private: bool,
+    retiming: Retiming,
 ) -> dict[str, Any]:
-    """Everything that is said of a release: see trailveil.report.record."""
+    """Everything that is said of a release: see trailveil.report.record.
+
+    Its names are those of JSON; for words see `trailveil.report.schema.of_any`.
+    """
     request, mechanism = plan.request, plan.mechanism
     released = int(mechanism.rows.size)
     told = private or not request.stretches
@@ -52,7 +43,7 @@ def record_readings(
         "output": output,
         "private": private,
         "recording": {
-            "readings": len(plan.readings),
+            "readings": len(plan.trace),
             "cleaning": cleaning.counts() if cleaning else {},
             "cleaning_in_words": list(cleaning.sentences(readings=True)) if cleaning else [],
         },
@@ -65,14 +56,14 @@ def record_readings(
             "every_reading": not request.stretches,
         },
         "prior": prior_in_full(request.kernel),
-        "times": times_of(plan.readings.times[mechanism.rows], retiming),
+        "times": times_of(plan.trace.times[mechanism.rows], retiming),
         "adversaries": [
-            "knows how such readings vary (the prior, around any mean) and how the "
-            "noise was made, but no true reading"
+            f"{READER} (the prior, around any mean) and how the noise was made, but knows no true "
+            "reading"
         ],
         "mechanism": {
             "released_readings": released,
-            "withheld_readings": len(plan.readings) - released,
+            "withheld_readings": len(plan.trace) - released,
             "rms": mechanism.rms if told else None,
             "largest_std": mechanism.max_std if told else None,
             "largest_99": _DRAWS_99 * mechanism.max_std if told else None,
@@ -85,23 +76,6 @@ def record_readings(
         found["mechanism"]["gap_where_sought"] = plan.gap
         found["secrets"] = [_secret(finding, zone) for finding in plan.findings]
     return found
-
-
-def text_readings(found: dict[str, Any]) -> str:
-    """The object of `record_readings` as lines."""
-    return laid_out(in_sentences_readings(found))
-
-
-def in_sentences_readings(found: dict[str, Any]) -> list[Section]:
-    """The object of `record_readings` in titles and sentences."""
-    cleaning = listed("", found["recording"]["cleaning_in_words"])
-    return [
-        Section(f"Protected: {found['output']}", cleaning),
-        _promise(found),
-        _secrets(found),
-        _cost(found),
-        *ending(found["not_protected"], found["warnings"]),
-    ]
 
 
 def _meaning(plan: ReadingsPlan, *, told: bool) -> dict[str, Any]:
@@ -173,75 +147,3 @@ def _not_protected(plan: ReadingsPlan) -> list[str]:
         "Differences between two protected readings: how a value changed within a stretch.",
         exact,
     ]
-
-
-def _promise(found: dict[str, Any]) -> Section:
-    target, worst = found["target"], found["worst"]
-    right = 100 * (0.5 + worst["advantage"] / 2)
-    when = "any time" if target["every_reading"] else "a protected time"
-    words = (
-        f"Of two values up to {said(target['radius'])} {target['unit']} apart, nobody of those "
-        f"below can tell well which one it was at {when}: epsilon {said(target['epsilon'])} "
-        "(Renyi "
-        f"order {said(target['order'])}). What they thought the odds were, the release changes "
-        "by "
-        f"less than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases; their "
-        "best "
-        f"guess between the two is right {right:.0f} times in 100, where tossing a coin is "
-        "right 50 times. Cases are over the ways such a series varies and the noise drawn. "
-        "Against who"
-    )
-    return Section("The promise", [*paragraph(words), *listed("- ", found["adversaries"])])
-
-
-def _secrets(found: dict[str, Any]) -> Section:
-    unit = found["target"]["unit"]
-
-    def left(one: dict[str, Any]) -> str:
-        if one["interval_68"] is None:
-            return "someone who knows how such readings vary learns nothing at all"
-        return (
-            "someone who knows how such readings vary can narrow it down to "
-            f"{said(one['interval_68'], 3)} {unit} either way, and is right with that in 68 of 100 "
-            "cases"
-        )
-
-    if "secrets" not in found:
-        words = f"At {_any(found)}, {left(found['worst'])}."
-        return Section("What is left to learn", listed("", [words]))
-    lines: list[Item] = []
-    for number, secret in enumerate(found["secrets"], start=1):
-        lines += listed(f"{number}. ", [_title(secret)])
-        lines += listed("   - ", [left(secret)])
-    title = "What is protected, and what is left to learn (these times are for you alone)"
-    return Section(title, lines)
-
-
-def _title(secret: dict[str, Any]) -> str:
-    stay = secret["kind"] == "stay"
-    what = "every value in it and their mean" if stay else "the value at one time"
-    begin, end = secret["begin_utc"], secret["end_utc"]
-    when = f"{begin} to {end}" if stay else begin
-    count = f"{secret['readings']} readings"
-    held = f", {secret['withheld']} of them withheld" if secret["withheld"] else ""
-    return f"{secret['label']}: {what}, {when}, {count}{held}"
-
-
-def _any(found: dict[str, Any]) -> str:
-    return "any time" if found["target"]["every_reading"] else "each protected time"
-
-
-def _cost(found: dict[str, Any]) -> Section:
-    noise, unit = found["mechanism"], found["target"]["unit"]
-    counts = (
-        f"{noise['released_readings']} readings released, {noise['withheld_readings']} withheld."
-    )
-    moved = ""
-    if noise["rms"] is not None:
-        moved = (
-            f" They are moved by {said(noise['rms'], 3)} {unit} on average (root mean square), by "
-            f"{said(noise['largest_std'], 3)} {unit} where most, and there by no more than "
-            f"{said(noise['largest_99'], 3)} {unit} in 99 of 100 draws."
-        )
-    times = times_in_words(found["times"], "reading")
-    return Section("What it costs", paragraph(f"{counts}{moved}{times}"))

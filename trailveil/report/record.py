@@ -8,6 +8,7 @@ described in docs/report.md.
 import math
 from collections.abc import Sequence
 from datetime import tzinfo
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from trailveil.ledger.accounting import Account
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
-from trailveil.release.halving import leaving_half
 from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
+from trailveil.release.protect import leaving_half
 from trailveil.release.request import Method, Request
 from trailveil.report import everywhere, schema
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
@@ -31,6 +32,9 @@ from trailveil.traces.fields import FIELDS, NAME, TYPE
 from trailveil.traces.retiming import AS_RECORDED, Retiming
 from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
+
+if TYPE_CHECKING:  # traces are released without it
+    from trailveil.release.readings_release import ReadingsPlan
 
 # Metres: who knew a place no better than this had no idea of it.
 NO_IDEA = 50_000.0
@@ -45,7 +49,7 @@ _OF_TRACKS = {
 
 
 def record(
-    plan: Plan,
+    plan: "Plan | ReadingsPlan",
     cleaning: Cleaning | None,
     *,
     output: str,
@@ -57,7 +61,7 @@ def record(
     account: Account | None = None,
     instead: Sequence[Price] = (),
 ) -> schema.ReleaseReport:
-    """Everything that is said of a release.
+    """Everything that is said of a release; of readings under names of their own.
 
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
@@ -65,6 +69,12 @@ def record(
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
     it. instead: what other mechanisms would cost, for the owner.
     """
+    if not isinstance(plan, Plan):
+        from trailveil.report.readings import record_readings
+
+        how: dict[str, Any] = {"further": further, "zone": zone, "private": private}
+        about = record_readings(plan, cleaning, output=output, retiming=retiming, **how)
+        return cast(schema.ReleaseReport, about)
     fields = _kept_fields(plan, keep, retiming)
     report: schema.ReleaseReport = {
         "trailveil": __version__,

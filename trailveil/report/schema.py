@@ -4,7 +4,25 @@ Each entry is described in docs/report.md. Lengths are metres and times seconds,
 Those that are not required are for the owner alone, or of one mechanism.
 """
 
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict, cast
+
+METRES = "m"
+"""The unit of lengths where a report states no other."""
+READER = "someone who knows how such readings vary"
+"""The adversary of readings."""
+
+# What is named otherwise in the report of readings, where no length is in metres.
+_OF_READINGS = {
+    "radius": "radius_m",
+    "interval_68": "circle_68_m",
+    "readings": "fixes",
+    "released_readings": "released_fixes",
+    "withheld_readings": "withheld_fixes",
+    "rms": "rms_m",
+    "largest_std": "largest_rms_m",
+    "largest_99": "largest_99_m",
+}
 
 
 class AdversaryReport(TypedDict):
@@ -94,8 +112,10 @@ class NoiseReport(OfDesign):
 
 
 class TargetReport(TypedDict):
-    """What was asked for."""
+    """What was asked for. unit: of readings alone; every length is then in it."""
 
+    unit: NotRequired[str]
+    every_reading: NotRequired[bool]
     radius_m: float
     epsilon: float
     order: float
@@ -220,3 +240,30 @@ class ReleaseReport(TypedDict):
     heed: NotRequired[list[str]]
     places: NotRequired[list[PlaceReport]]
     ledger: NotRequired[LedgerReport | None]
+
+
+def of_any(report: Mapping[str, Any]) -> ReleaseReport:
+    """A report as one of a trace, under whose names the lengths of readings are in their unit."""
+    target = report["target"]
+    if "unit" not in target:
+        return cast(ReleaseReport, report)
+    whole: dict[str, Any] = _renamed(report)
+    whole["target"] |= {"leave_m": None, "ways": None}
+    whole["mechanism"] |= {"name": "", "withheld_min": None, "withheld_km": None}
+    for part in whole.get("secrets", []):
+        size = part["circle_68_m"]
+        stranger = {"adversary": READER, "circle_68_m": size, "circle_68_before_m": None}
+        part |= {"exposures": [stranger], "circle_68_joint_m": size, "cut_s": None}
+        part["reckoned_with"] = 1
+    return cast(ReleaseReport, {"places": [], "kept": [], **whole})
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_OF_READINGS.get(name, name): _renamed(entry) for name, entry in value.items()}
+    return [_renamed(entry) for entry in value] if isinstance(value, list) else value
+
+
+def unit_of(report: ReleaseReport) -> str:
+    """The unit of its lengths."""
+    return report["target"].get("unit", METRES)

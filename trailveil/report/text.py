@@ -16,23 +16,28 @@ from trailveil.report.parts import (
     times_in_words,
 )
 from trailveil.report.schema import (
+    METRES,
     AdversaryReport,
     NoiseReport,
     PartReport,
     PriceReport,
     ReleaseReport,
     TargetReport,
-    Times,
+    of_any,
+    unit_of,
 )
 
 
 def text(report: ReleaseReport) -> str:
     """A report in plain words."""
-    return laid_out(in_sections(report))
+    return laid_out(in_sections(of_any(report)))
 
 
 def in_sections(report: ReleaseReport) -> list[Section]:
-    """A report in titles and sentences; the first is what it is about, the second the promise."""
+    """A report in titles and sentences; the first is what it is about, the second the promise.
+
+    report: of any kind, as `trailveil.report.schema.of_any` gives it.
+    """
     prices = [_instead(price) for price in report.get("instead", [])]
     return [
         Section(
@@ -42,9 +47,7 @@ def in_sections(report: ReleaseReport) -> list[Section]:
         *_left_to_learn(report),
         *place_sections(report.get("places", [])),
         *total_sections(report.get("ledger")),
-        Section(
-            "What it costs", [*_cost(report["mechanism"], report["times"]), *listed("- ", prices)]
-        ),
+        Section("What it costs", [*_cost(report), *listed("- ", prices)]),
         *ending(report["not_protected"], report["warnings"]),
     ]
 
@@ -55,12 +58,12 @@ def _left_to_learn(report: ReleaseReport) -> list[Section]:
         least = metres(report["everywhere"]["least_rms_m"])
         lines.append(f"no Gaussian noise that holds all this moves a track by less than {least}")
         return [Section("What is left to learn, where most can be", listed("- ", lines))]
-    if report["private"]:
+    every = report["target"].get("every_reading", False)
+    if report["private"] and not every:
         return _secrets(report)
-    guess = circle(report["worst"]["circle_68_m"])
-    return [
-        Section("What can still be found out", listed("", [f"At each protected time: {guess}"]))
-    ]
+    when = f"At {'any' if every else 'each protected'} time"
+    guess = f"{when}: {best_guess(report['worst']['circle_68_m'], unit_of(report))}"
+    return [Section("What can still be found out", listed("", [guess]))]
 
 
 def _everywhere(exposure: AdversaryReport) -> str:
@@ -84,16 +87,18 @@ def promise(report: ReleaseReport) -> Section:
     guess = f"guess right {right:.0f} times in 100; a coin gets 50"
     if target["leave_m"] is not None:
         lead = f"Nobody listed below can place you within less than {target['leave_m']:g} m. "
-    elif "everywhere" in report:
+    elif "everywhere" in report or target.get("every_reading"):
         lead = "At any time of the recording: "
     elif target["ways"] is not None:
         ways = count_of(target["ways"], "way")
         lead = f"For each named place, however often you visit it by {ways}: "
     else:
         lead = ""
+    unit = unit_of(report)
+    which = "which one you were at" if unit == METRES else "which of them it was"
     words = (
-        f"{lead}Take two places up to {said(target['radius_m'])} m apart. Nobody listed below can "
-        f"reliably tell which one you were at: they {guess}. Their odds change by less than a "
+        f"{lead}Take two {things(unit)} up to {said(target['radius_m'])} {unit} apart. Nobody "
+        f"listed below can reliably tell {which}: they {guess}. Their odds change by less than a "
         f"factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases (epsilon "
         f"{said(worst['epsilon'], 2)}, Renyi order {said(target['order'])})."
     )
@@ -102,7 +107,7 @@ def promise(report: ReleaseReport) -> Section:
         [
             *paragraph(words),
             *listed("- ", [_named(adversary) for adversary in report["adversaries"]]),
-            *([] if "everywhere" in report else paragraph(pace(target))),
+            *([] if "everywhere" in report or unit != METRES else paragraph(pace(target))),
         ],
     )
 
@@ -116,8 +121,9 @@ def _secrets(report: ReleaseReport) -> list[Section]:
         return []
     items: list[Item] = []
     for number, secret in enumerate(report["secrets"], start=1):
-        items += listed(f"{number}. ", [_title(secret)])
-        items += listed("   - ", [_of_adversary(exposure) for exposure in _jointly(secret)])
+        unit = unit_of(report)
+        items += listed(f"{number}. ", [_title(secret, unit)])
+        items += listed("   - ", [_of_adversary(exposure, unit) for exposure in _jointly(secret)])
     alike = [secret for secret in report["secrets"] if secret["reckoned_with"] > 1]
     if alike and report["mechanism"]["name"] != "noise":
         words = (
@@ -143,7 +149,7 @@ def _jointly(secret: PartReport) -> list[AdversaryReport]:
     ]
 
 
-def _title(secret: PartReport) -> str:
+def _title(secret: PartReport, unit: str) -> str:
     stay = secret["kind"] == "stay"
     utc, local = secret["begin_utc"], secret["begin_local"]
     if stay:
@@ -152,13 +158,16 @@ def _title(secret: PartReport) -> str:
     cut = ""
     if secret["cut_s"] is not None:
         cut = f"; nothing is released within {secret['cut_s'] / 60:.1f} min of it"
-    return f"{secret['label']}, {when}, {count_of(secret['fixes'], 'fix')}{cut}"
+    if unit != METRES:
+        cut = f", {secret['withheld']} of them left out" if secret["withheld"] else ""
+        cut += ": every value in it and their mean" if stay else ""
+    return f"{secret['label']}, {when}, {count_of(secret['fixes'], noun(unit))}{cut}"
 
 
-def _of_adversary(exposure: AdversaryReport) -> str:
+def _of_adversary(exposure: AdversaryReport, unit: str) -> str:
     """What one adversary can still find out."""
     if exposure["circle_68_before_m"] is None:
-        return f"{_named(exposure['adversary'])}: {circle(exposure['circle_68_m'])}"
+        return f"{_named(exposure['adversary'])}: {best_guess(exposure['circle_68_m'], unit)}"
     return (
         f"{_named(exposure['adversary'])} could already place you within "
         f"{metres(exposure['circle_68_before_m'])}; with your track, within "
@@ -166,26 +175,31 @@ def _of_adversary(exposure: AdversaryReport) -> str:
     )
 
 
-def circle(radius: float | None) -> str:
-    """What an adversary with no idea of a place is left with."""
-    if radius is None:
+def best_guess(size: float | None, unit: str = METRES) -> str:
+    """What an adversary with no idea of a place, or of a value, is left with."""
+    if size is None:
         return "nothing at all."
-    return f"their best guess is a circle of {metres(radius)}; you are in it 68 times in 100."
+    if unit == METRES:
+        return f"their best guess is a circle of {metres(size)}; you are in it 68 times in 100."
+    shown = length(size, unit)
+    return f"their best guess is right to {shown} either way 68 times in 100."
 
 
-def _cost(noise: NoiseReport, times: Times) -> list[Item]:
-    counts = f"{count_of(noise['released_fixes'], 'fix')} released"
+def _cost(report: ReleaseReport) -> list[Item]:
+    noise, unit = report["mechanism"], unit_of(report)
+    counts = f"{count_of(noise['released_fixes'], noun(unit))} released"
     if noise["withheld_fixes"] is not None:
         counts += f", {noise['withheld_fixes']} left out"
     counts += f" ({left_out(noise)})." if noise["withheld_min"] else "."
     moved = ""
     if noise["rms_m"]:
+        moved, over = ("The track is", " over it") if unit == METRES else ("They are", "")
+        most, draws = length(noise["largest_rms_m"], unit), length(noise["largest_99_m"], unit)
         moved = (
-            f" The track is moved by {metres(noise['rms_m'])} on average over it (root mean "
-            f"square), by {metres(noise['largest_rms_m'])} where most, and there by no more than "
-            f"{metres(noise['largest_99_m'])} in 99 of 100 draws."
+            f" {moved} moved by {length(noise['rms_m'], unit)} on average{over} (root mean square),"
+            f" by {most} where most, and there by no more than {draws} in 99 of 100 draws."
         )
-    lines = paragraph(f"{counts}{moved}{times_in_words(times)}")
+    lines = paragraph(f"{counts}{moved}{times_in_words(report['times'], noun(unit))}")
     if instead := noise.get("half_with"):
         lines += paragraph(f"Less than half is left. Half is left with {' or '.join(instead)}.")
     return lines
@@ -210,9 +224,10 @@ def _instead(price: PriceReport) -> str:
 def left_out(noise: NoiseReport | PriceReport) -> str:
     """What is not released: the share of fixes, how long it took and how far it went."""
     withheld = noise["withheld_fixes"] or 0
-    fixes = withheld / (withheld + noise["released_fixes"])
+    share = f"{withheld / (withheld + noise['released_fixes']):.0%} of all"
+    how_long = "" if noise["withheld_min"] is None else f", {noise['withheld_min']:.0f} min"
     how_far = "" if noise["withheld_km"] is None else f", {noise['withheld_km']:.1f} km"
-    return f"{fixes:.0%} of all, {noise['withheld_min']:.0f} min{how_far}"
+    return f"{share}{how_long}{how_far}"
 
 
 def pace(target: TargetReport) -> str:
@@ -224,6 +239,21 @@ def pace(target: TargetReport) -> str:
     if target["activity"]:
         return f"The pace reckoned with is that of a {target['activity']}, {least} (--activity)."
     return f"The pace reckoned with is {least} (--floor)."
+
+
+def noun(unit: str) -> str:
+    """What is recorded."""
+    return "fix" if unit == METRES else "reading"
+
+
+def things(unit: str) -> str:
+    """What is told apart."""
+    return "places" if unit == METRES else "values"
+
+
+def length(value: float | None, unit: str) -> str:
+    """A length in its unit."""
+    return metres(value) if unit == METRES or value is None else f"{said(value, 3)} {unit}"
 
 
 def metres(value: float | None) -> str:

@@ -137,10 +137,11 @@ def as_text(name: str, values: NDArray[np.float64]) -> list[str]:
     scale = 10**decimals
     with np.errstate(invalid="ignore"):
         steps = np.floor(plausible(name, values) * scale + 0.5)
-    return ["" if np.isnan(step) else _decimal(int(step), decimals) for step in steps.tolist()]
+    return ["" if np.isnan(step) else decimal(int(step), decimals) for step in steps.tolist()]
 
 
-def _decimal(step: int, decimals: int) -> str:
+def decimal(step: int, decimals: int) -> str:
+    """Whole steps of 10^-decimals as a decimal number, without floating point."""
     whole, part = divmod(abs(step), 10**decimals)
     fraction = f".{part:0{decimals}d}" if decimals else ""
     return f"{'-' if step < 0 else ''}{whole}{fraction}"

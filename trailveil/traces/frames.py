@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Unavailable, installing
 from trailveil.traces.fields import FIELDS, check_fields
-from trailveil.traces.formats.columns import Columns, columns_beside, columns_of
-from trailveil.traces.formats.field_columns import FieldColumn, field_columns
+from trailveil.traces.formats.columns import (
+    Columns,
+    FieldColumn,
+    columns_beside,
+    columns_of,
+    field_columns,
+)
 from trailveil.traces.formats.people import may_name_people
 from trailveil.traces.formats.tabular import RowCollector, add_arrays
 from trailveil.traces.trace import Recording, Trace

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.traces.trace import Seen, TimeSeries, seconds_since_the_first
+from trailveil.traces.trace import Seen, seconds_since_the_first
 
 _MOST_DECIMALS = 12
 _MOST_STEPS = 2.0**53  # so that values, in float64, tell each step from the next
@@ -50,7 +50,7 @@ class RecordedReadings:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Readings(TimeSeries):
+class Readings:
     """Cleaned readings: strictly increasing times, finite values.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC. values: (n,) in `unit`. column: what their
@@ -72,6 +72,14 @@ class Readings(TimeSeries):
             raise InvalidValue("times must strictly increase, got others: clean the readings first")
         if not np.isfinite(self.values).all():
             raise InvalidValue("values must be finite, got others: clean the readings first")
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first time to the last, 0 where there are fewer than two."""
+        return float(self.seconds[-1]) if len(self) else 0.0
 
     def __repr__(self) -> str:
         return f"Readings({len(self)} in {self.unit}, {self.duration:.0f} s)"

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.traces.returns import Places, places_of
 from trailveil.traces.stated_times import check_inside, moment, zone_of
 from trailveil.traces.stops import ABSENCE, LASTS, WITHIN, Interval, settled, stays
 from trailveil.traces.trace import NANOSECONDS, TimeSeries, Trace
-from trailveil.traces.visits import Circle, visits
+from trailveil.traces.visits import Circle, Places, places_of, visits
 
 # Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
 # the time is smooth over them.

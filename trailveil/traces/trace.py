@@ -7,7 +7,7 @@ Neither shows a position when printed: a trace in a log or a traceback would be 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,27 +93,20 @@ class Recording:
         return f"Recording({len(self)} fixes, {len(self.tracks)} segments)"
 
 
-class TimeSeries:
+class TimeSeries(Protocol):
     """What a release takes of a recording: increasing times, and a value at each.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC. seconds: (n,) since the first of them.
     """
 
-    __slots__ = ()
-    times: NDArray[np.int64]
-    seconds: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.times)
-
     @property
-    def duration(self) -> float:
-        """Seconds from the first time to the last, 0 where there are fewer than two."""
-        return float(self.seconds[-1]) if len(self) else 0.0
+    def times(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def seconds(self) -> NDArray[np.float64]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trace(TimeSeries):
+class Trace:
     """A cleaned trace: strictly increasing times, positions that are on the globe.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC, strictly increasing. positions: (n, 2)
@@ -150,6 +143,14 @@ class Trace(TimeSeries):
         _hold_rows(self, len(self.times))
         _check_increasing(self.times)
         _check_on_globe(self.positions)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first time to the last, 0 where there are fewer than two."""
+        return float(self.seconds[-1]) if len(self) else 0.0
 
     def __repr__(self) -> str:
         return f"Trace({len(self)} fixes, {self.duration:.0f} s)"

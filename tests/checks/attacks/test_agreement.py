@@ -14,8 +14,7 @@ import pytest
 from tests.checks.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
 from trailveil.checks.attacks import suite, worlds
-from trailveil.checks.attacks.suite import AttackOutcome, Effort, attacked
-from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.suite import AttackOutcome, Effort, Verdict, attacked
 from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray

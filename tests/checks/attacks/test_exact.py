@@ -27,8 +27,7 @@ from trailveil.checks.attacks.exact import (
     repeating,
     smoothed,
 )
-from trailveil.checks.attacks.suite import attacked
-from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.suite import Verdict, attacked
 from trailveil.checks.attacks.worlds import noises
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray

@@ -14,8 +14,7 @@ from trailveil.checks.attacks.on_streets import (
     smallest_circle,
 )
 from trailveil.checks.attacks.riders import ridden
-from trailveil.checks.attacks.suite import AttackOutcome, Effort, attacked
-from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.suite import AttackOutcome, Effort, Verdict, attacked
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism

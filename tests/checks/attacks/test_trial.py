@@ -6,8 +6,7 @@ from scipy.stats import chi2
 
 from tests.rides import ride
 from trailveil.checks.attacks.hypotheses import audited
-from trailveil.checks.attacks.suite import _scenes
-from trailveil.checks.attacks.trial import LEVEL, beaten, circle_68, easier
+from trailveil.checks.attacks.suite import LEVEL, _scenes, beaten, circle_68, easier
 from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import at_speed

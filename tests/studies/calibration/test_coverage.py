@@ -10,9 +10,18 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, White
-from trailveil.studies.calibration import LEVELS, Coverage, LeftOut, Predictions, coverage, left_out
+from trailveil.studies.calibration import (
+    CURVE,
+    LEVELS,
+    Coverage,
+    LeftOut,
+    Predictions,
+    coverage,
+    half_width,
+    left_out,
+    resampled,
+)
 from trailveil.studies.calibration import predictions as predict
-from trailveil.studies.calibration.coverage import CURVE, half_width, resampled
 
 DRAWN = IntegratedOU(1.2, 40.0) + White(2.0)
 TRUTH = DRAWN + Constant(1e5)  # who predicts does not know where the series begins

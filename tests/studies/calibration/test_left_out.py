@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import InvalidValue
-from trailveil.studies.calibration import PACES, left_out, pace_of
-from trailveil.studies.calibration.left_out import SLACK
+from trailveil.studies.calibration import PACES, SLACK, left_out, pace_of
 
 GAPS = (0.0, 30.0, 150.0)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trailveil.studies.datasets.effective import LengthScaleTask, collected, fitted
+from trailveil.studies.datasets.fitting import LengthScaleTask, collected, fitted
 from trailveil.studies.fit import FAMILIES, Fit, FitSeries
 
 FAMILY = FAMILIES["rbf"].set(length_scale=(1.0, 8.0, 40.0), std=1.0, noise_std=0.05)

@@ -8,7 +8,7 @@ import pytest
 from trailveil.checks.scan.tokens import from_xml
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats import gpx, kml, tcx
-from trailveil.traces.formats.guarded import DEEPEST, parse
+from trailveil.traces.formats.collect import DEEPEST, parse
 from trailveil.traces.formats.table import Reader
 
 

@@ -9,7 +9,7 @@ from tests.traces.formats.samples import SAMPLES
 from trailveil.files.keys import load_key, new_key
 from trailveil.privacy.priors import BUILT_IN, to_json
 from trailveil.traces.formats.table import FORMATS
-from trailveil.traces.prior_file import read_prior
+from trailveil.traces.loading import read_prior
 
 TEXTS = [row.name for row in FORMATS if b"\0" not in SAMPLES[row.name]]
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import UnreadableInput
-from trailveil.traces.formats.moments import parse_moment
-from trailveil.traces.formats.stamps import Stamps
+from trailveil.traces.formats.moments import Stamps, parse_moment
 
 NOON = np.datetime64("2024-05-14T12:00:00", "ns")
 

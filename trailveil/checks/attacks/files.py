@@ -73,15 +73,11 @@ def aligned(trace: Trace, released: Recording) -> Aligned:
             f"{int(known.sum())} of {times.size} released fixes at its times (two are the least, "
             "and shifted times must begin in 2000, as --shift-times has them)"
         )
-    if np.any(_degrees_off(trace.positions[indices[known]], positions[known]) > _FURTHEST):
+    north = trace.positions[indices[known], 0] - positions[known, 0]
+    if np.any(np.abs(north) > _FURTHEST):
         raise _of_others("released fixes in another part of the world")
     rows, first = np.unique(indices[known], return_index=True)
     return Aligned(frame, rows, frame.to_lattice(positions[known][first]) / MICRO)
-
-
-def _degrees_off(true: FloatArray, released: FloatArray) -> FloatArray:
-    """How many degrees of latitude a fix is off (m,)."""
-    return np.asarray(np.abs(true[:, 0] - released[:, 0]))
 
 
 def _of_others(got: str) -> Refused:

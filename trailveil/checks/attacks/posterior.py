@@ -40,7 +40,7 @@ def posterior_mean(view: Evidence, known: Background) -> tuple[Estimate | None, 
         observed = observe(judge, mechanism, information, independent=True)
         posterior = observed.posterior(replace(secret, window=None))
         level = float(secret.level[0])
-        places = level * origin + _applied(posterior.weights[:, 0], data - origin)
+        places = level * origin + np.einsum("i,dia->da", posterior.weights[:, 0], data - origin)
         estimates.append(Estimate(places, float(np.sqrt(posterior.covariance[0, 0]))))
     return tuple(estimates)
 
@@ -76,8 +76,3 @@ def repeated_releases(view: Evidence, known: Background) -> tuple[Estimate | Non
     together = (view.places + known.others.sum(axis=1)) / count
     less = required_mechanism(known).scaled(1.0 / count)
     return posterior_mean(Evidence(view.times, together), replace(known, mechanism=less))
-
-
-def _applied(weights: FloatArray, data: FloatArray) -> FloatArray:
-    """sum_i w_i data_i (draws, 2)."""
-    return np.asarray(np.einsum("i,dia->da", weights, data))

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from trailveil.checks.scan.allowed import layout_of
 from trailveil.checks.scan.contents import File, contents, on_grid
-from trailveil.checks.scan.findings import Leak, LeakKind, Moved, Scan
 from trailveil.checks.scan.known import Coordinates
-from trailveil.checks.scan.matching import in_order
+from trailveil.checks.scan.matching import Leak, LeakKind, Moved, Scan, in_order
 from trailveil.checks.scan.positions import compare
 from trailveil.errors import UnreadableInput
 from trailveil.files.source import named

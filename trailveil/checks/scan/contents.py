@@ -26,8 +26,8 @@ from trailveil.checks.scan.allowed import (
     fits,
     layout_of,
 )
-from trailveil.checks.scan.findings import Leak, LeakKind
 from trailveil.checks.scan.known import Coordinates, Number, Tokens, numbers
+from trailveil.checks.scan.matching import Leak, LeakKind
 from trailveil.checks.scan.tokens import NAME, VALUE, Place
 from trailveil.errors import TrailveilError
 from trailveil.traces.fields import TYPE

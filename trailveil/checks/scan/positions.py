@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.scan.findings import Leak, LeakKind, Moved
-from trailveil.checks.scan.matching import How, Matching, cells, matched
+from trailveil.checks.scan.matching import How, Leak, LeakKind, Matching, Moved, cells, matched
 from trailveil.traces.grid import position_grid
 from trailveil.traces.projection import MICRO, metres_between, microdegrees
-from trailveil.traces.returns import TELLS, Places
 from trailveil.traces.trace import Recording, Trace
+from trailveil.traces.visits import TELLS, Places
 
 _STEP = 0.1114  # metres at most, of a step of the public grid
 _STAYS = 0.383  # how likely a normal number is within half a deviation: of one coordinate

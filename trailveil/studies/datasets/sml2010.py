@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.files.source import load, named
 from trailveil.gp.gaussian import FloatArray
-from trailveil.studies.datasets.effective import EffectiveScales, LengthScaleTask, collected, fitted
+from trailveil.studies.datasets.fitting import EffectiveScales, LengthScaleTask, collected, fitted
 from trailveil.studies.datasets.workers import Watch, mapped, unwatched
 from trailveil.studies.fit import FAMILIES, FitSeries
 

@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, cholesky_factor
 from trailveil.gp.kernels import Kernel
-from trailveil.studies.fit.families import Family, Parameter
-from trailveil.studies.fit.likelihood import FitSeries, log_likelihood
+from trailveil.studies.fit.likelihood import Family, FitSeries, Parameter, log_likelihood
 
 AGREEMENT: Final = 0.01
 """Nats within which two starts found the same optimum, and which a finished search may lack."""

@@ -9,19 +9,63 @@ import re
 from array import array
 from collections.abc import Sequence
 from typing import Final
+from xml.sax import ContentHandler, SAXException, SAXParseException
+from xml.sax.handler import LexicalHandler, property_lexical_handler
 
 import numpy as np
+from defusedxml.common import DefusedXmlException
+from defusedxml.sax import make_parser
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
 from trailveil.traces.activities import activity_of, slowest
-from trailveil.traces.fields import TYPE
-from trailveil.traces.formats.moments import Moment, Trouble
-from trailveil.traces.formats.values import Values
+from trailveil.traces.fields import FIELDS, NAME, TYPE, FieldValues, plain_name, plausible
+from trailveil.traces.formats.moments import NO_TIME, Moment, Trouble
 from trailveil.traces.trace import Recording, Seen
 
-NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
-"""How a fix without a time is held among integers: as NumPy does."""
+_NONE = float("nan")
+
+
+class Values:
+    """Collects numbers by the name of their field; without a name it holds nothing."""
+
+    def __init__(self, field_names: Sequence[str] = ()) -> None:
+        self._held = {name: array("d") for name in field_names if name in FIELDS}
+        self._names: dict[int, str] | None = {} if NAME in field_names else None
+
+    def begin(self) -> None:
+        """The next fix: as yet it states nothing."""
+        for values in self._held.values():
+            values.append(_NONE)
+
+    def put(self, name: str, value: float) -> None:
+        """What the latest fix states; of two numbers the first counts."""
+        values = self._held[name]
+        if values[-1] != values[-1]:
+            values[-1] = value
+
+    def extend(self, fields: Sequence[tuple[str, NDArray[np.float64]]], count: int) -> None:
+        """The values (count,) of further fixes at once, NaN where they state none."""
+        stated = dict(fields)
+        for name, values in self._held.items():
+            more = np.asarray(stated.get(name, np.full(count, _NONE)), dtype=np.float64)
+            values.frombytes(more.tobytes())
+
+    def finished(self) -> FieldValues:
+        """The fields that some fix states, NaN for what cannot be."""
+        fields = ((name, plausible(name, values)) for name, values in self._held.items())
+        return tuple((name, values) for name, values in fields if not np.isnan(values).all())
+
+    def call(self, track: int, name: str) -> None:
+        """What a track is called, by its number, where that was asked for; of two the first."""
+        if self._names is not None and (line := plain_name(name)):
+            self._names.setdefault(track, line)
+
+    def names(self, tracks: int) -> tuple[str, ...]:
+        """What so many tracks are called, "" for none; empty where none has a name."""
+        names = self._names or {}
+        return tuple(names.get(number, "") for number in range(tracks)) if names else ()
+
 
 MOST_POINTS: Final = 10_000_000
 """Records of a position that are read where nothing else is said: ten years of one in 30 s."""
@@ -183,3 +227,83 @@ def nothing(counts: dict[str, int], where: str) -> str:
         f"input must hold a recorded track, got {counted or 'none'}: {where}; export the "
         "recorded activity, not a plan or a list of places"
     )
+
+
+# XML from strangers: no document type, no entities, nothing fetched, one clear line for the rest.
+#
+# Without a document type there are no entities to expand, so time and memory are bounded by the
+# size of the file, which `trailveil.files.source` bounds. The file is fed to the parser in one
+# piece, because older versions of expat need quadratic time for a long token that comes in many.
+
+DEEPEST = 1000
+"""Elements that may be in one another; recordings have some ten."""
+
+_BLANK = b" \t\r\n"
+_UTF8_MARK = b"\xef\xbb\xbf"
+_BEGINNINGS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")  # of XML, or of UTF-16
+_DECLARATION = 1024  # bytes that surely hold the XML declaration
+
+
+def parse(
+    data: bytes, handler: ContentHandler, where: str, *, comments: LexicalHandler | None = None
+) -> None:
+    """Feed a document to a handler. Names arrive with their prefixes, which need no declaration.
+
+    comments: who is told of comments, which are passed over else. Blank lines before the XML
+    declaration, which the standard forbids, are passed over. Raises UnreadableInput with `where` in
+    it, and with no text of the document; what the handler raises goes through.
+    """
+    text = data.removeprefix(_UTF8_MARK).lstrip(_BLANK)
+    if not text.startswith(_BEGINNINGS):
+        raise UnreadableInput(
+            f"input must be XML, got something else: {where}; export the recording again"
+        )
+    _check_encoding(text, where)
+    try:
+        _feed(text, handler, comments)
+    except DefusedXmlException:
+        raise UnreadableInput(
+            f"input must be plain XML, got a document type or entities: {where}; such a file can "
+            "be an attack, export the recording again"
+        ) from None
+    except SAXParseException as error:
+        line = (error.getLineNumber() or 1) + data[: len(data) - len(text)].count(b"\n")
+        raise UnreadableInput(
+            f"input must be well-formed XML, got '{error.getMessage()}' in line {line}: {where}; "
+            "the file is damaged or cut off, export the recording again"
+        ) from None
+
+
+def check_depth(depth: int, where: str) -> None:
+    """Refuse an element in so many others: each that is open takes room, here and in the parser.
+
+    For handlers to call as an element begins. Raises UnreadableInput.
+    """
+    if depth >= DEEPEST:
+        raise UnreadableInput(
+            f"XML must have at most {DEEPEST} elements in one another, got more: {where}; such a "
+            "file can be an attack, export the recording again"
+        )
+
+
+def _check_encoding(text: bytes, where: str) -> None:
+    """Refuse an encoding that the parser does not know, before errors of a handler can look so."""
+    try:
+        _feed(text[:_DECLARATION], ContentHandler())
+    except (SAXException, DefusedXmlException):
+        return  # cut off here, or wrong in a way that is told better when all of it is parsed
+    except (LookupError, ValueError):
+        raise UnreadableInput(
+            f"input must be XML in UTF-8, UTF-16 or Latin-1, got another encoding: {where}; "
+            "convert it first"
+        ) from None
+
+
+def _feed(text: bytes, handler: ContentHandler, comments: LexicalHandler | None = None) -> None:
+    parser = make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
+    if comments is not None:
+        parser.setProperty(property_lexical_handler, comments)
+    parser.feed(text)
+    parser.close()

@@ -21,8 +21,13 @@ from numpy.typing import ArrayLike
 from trailveil.errors import UnreadableInput
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats.collect import MOST_POINTS, number
-from trailveil.traces.formats.columns import Columns, columns_of, no_time
-from trailveil.traces.formats.field_columns import FieldColumn, field_columns
+from trailveil.traces.formats.columns import (
+    Columns,
+    FieldColumn,
+    columns_of,
+    field_columns,
+    no_time,
+)
 from trailveil.traces.formats.grid import degrees, rows_of
 from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.formats.tabular import RowCollector

@@ -18,8 +18,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.traces.activities import SPORTS
 from trailveil.traces.fields import FIELDS, NAME
 from trailveil.traces.formats.collect import MOST_POINTS, number
-from trailveil.traces.formats.columns import Columns, columns_beside
-from trailveil.traces.formats.field_columns import FieldColumn, field_columns
+from trailveil.traces.formats.columns import Columns, FieldColumn, columns_beside, field_columns
 from trailveil.traces.formats.grid import degrees, rows_of
 from trailveil.traces.formats.json_text import is_list, objects
 from trailveil.traces.formats.moments import format_moments

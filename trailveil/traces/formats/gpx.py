@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike
 from trailveil.errors import UnreadableInput
 from trailveil.traces.activities import SPORTS
 from trailveil.traces.fields import NAME
-from trailveil.traces.formats.collect import MOST_POINTS, Fixes, number
+from trailveil.traces.formats.collect import MOST_POINTS, Fixes, check_depth, number, parse
 from trailveil.traces.formats.grid import WrittenRows, degrees, rows_of
-from trailveil.traces.formats.guarded import check_depth, parse
 from trailveil.traces.formats.moments import format_moments, parse_moment
 from trailveil.traces.trace import Recording, Trace
 

@@ -21,11 +21,17 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.traces.fields import FIELDS, NAME
-from trailveil.traces.formats.collect import MOST_POINTS, NO_TIME, Fixes, number, too_many
-from trailveil.traces.formats.field_columns import FieldColumn, field_columns
+from trailveil.traces.formats.collect import (
+    MOST_POINTS,
+    Fixes,
+    check_depth,
+    number,
+    parse,
+    too_many,
+)
+from trailveil.traces.formats.columns import FieldColumn, field_columns
 from trailveil.traces.formats.grid import WrittenRows, degrees, rows_of
-from trailveil.traces.formats.guarded import check_depth, parse
-from trailveil.traces.formats.moments import Moment, Trouble, format_moments, parse_moment
+from trailveil.traces.formats.moments import NO_TIME, Moment, Trouble, format_moments, parse_moment
 from trailveil.traces.trace import Recording, Trace
 
 _HEAD = (

@@ -20,8 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.errors import Unavailable, UnreadableInput, installing
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats.collect import MOST_POINTS, number, too_many
-from trailveil.traces.formats.columns import Columns, columns_beside, columns_of, no_time
-from trailveil.traces.formats.field_columns import FieldColumn, field_columns
+from trailveil.traces.formats.columns import (
+    Columns,
+    FieldColumn,
+    columns_beside,
+    columns_of,
+    field_columns,
+    no_time,
+)
 from trailveil.traces.formats.grid import Degrees, rows_of, whole_degrees
 from trailveil.traces.formats.json_text import inner
 from trailveil.traces.formats.people import may_name_people

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.files.source import load, named
+from trailveil.traces.fields import decimal
 from trailveil.traces.formats.collect import MOST_POINTS, number, too_many
 from trailveil.traces.formats.columns import Columns, columns_beside
 from trailveil.traces.formats.delimited import Header, cell_getter, table_of
 from trailveil.traces.formats.grid import decimals_of
-from trailveil.traces.formats.moments import format_moments
-from trailveil.traces.formats.stamps import Stamps
+from trailveil.traces.formats.moments import Stamps, format_moments
 from trailveil.traces.readings import Readings, RecordedReadings, check_decimals
 from trailveil.traces.trace import Seen
 
@@ -94,7 +94,7 @@ def write_series(
     steps, decimals = steps // 10 ** (decimals - few), few
     stream.write(f'time,"value ({readings.unit.replace(chr(34), "")})"\n'.encode())
     lines = [
-        f"{time},{_decimal(step, decimals)}\n"
+        f"{time},{decimal(step, decimals)}\n"
         for time, step in zip(format_moments(readings.times), steps.tolist(), strict=True)
     ]
     stream.write("".join(lines).encode())
@@ -142,10 +142,3 @@ def _unit_of(name: str) -> str | None:
 def _number(text: str) -> float:
     text = text.strip()
     return number(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
-
-
-def _decimal(step: int, decimals: int) -> str:
-    """Whole steps as a decimal number, without floating point."""
-    whole, part = divmod(abs(step), 10**decimals)
-    fraction = f".{part:0{decimals}d}" if decimals else ""
-    return f"{'-' if step < 0 else ''}{whole}{fraction}"

@@ -166,7 +166,7 @@ FORMATS: tuple[Format, ...] = (
         "fit",
         lambda head: b".fit" in head[:14],
         _reader("fit"),
-        _writer("fit_writing"),
+        _writer("fit"),
         lines=True,
         fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature", TYPE),
     ),
@@ -236,7 +236,7 @@ def format_of(path: str | PathLike[str], data: bytes) -> Format:
 
     Raises UnreadableInput where neither says one, and for Apple Health's export.xml.
     """
-    suffix = _suffix(path)
+    suffix = PurePath(fspath(path)).suffix.lower()
     head = data[:_HEAD].replace(b"\0", b"").lower()  # UTF-16 without its zeros reads as ASCII
     if _holds(b"<healthdata", b"doctype healthdata", b"<clinicaldocument")(head):
         raise UnreadableInput(
@@ -333,10 +333,6 @@ def _is_there(package: str) -> bool:
 @lru_cache  # it looks through folders, and is asked for each trace of a batch
 def _is_found(package: str) -> bool:
     return find_spec(package) is not None
-
-
-def _suffix(path: str | PathLike[str]) -> str:
-    return PurePath(fspath(path)).suffix.lower()
 
 
 def _names(rows: Iterable[Format]) -> str:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.traces.formats.collect import MOST_POINTS, nothing, too_many
+from trailveil.traces.formats.collect import MOST_POINTS, Values, nothing, too_many
 from trailveil.traces.formats.columns import Columns
+from trailveil.traces.formats.moments import Stamps
 from trailveil.traces.formats.people import People
-from trailveil.traces.formats.stamps import Stamps
-from trailveil.traces.formats.values import Values
 from trailveil.traces.trace import Recording, Seen
 
 _MOST_SEGMENTS = 100_000

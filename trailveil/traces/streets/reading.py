@@ -2,7 +2,7 @@
 
 Ways of OpenStreetMap are streets where they have a `highway`; in GeoJSON each line is one, and
 lines meet where they have a position in common. Files come from strangers: their size is bounded,
-XML is guarded (`trailveil.traces.formats.guarded`), and PBF is taken apart by pyosmium. What a way
+XML is guarded (`trailveil.traces.formats.collect`), and PBF is taken apart by pyosmium. What a way
 names and the file does not hold (extracts are cut so) is a gap in that way.
 """
 
@@ -20,8 +20,7 @@ import numpy as np
 from trailveil.errors import Refused, Unavailable, UnreadableInput, installing
 from trailveil.files.source import load, named
 from trailveil.gp.gaussian import FloatArray
-from trailveil.traces.formats.collect import number
-from trailveil.traces.formats.guarded import check_depth, parse
+from trailveil.traces.formats.collect import check_depth, number, parse
 from trailveil.traces.formats.json_text import inner, is_list, objects, parsed, plain_number
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.streets.network import Network, network
