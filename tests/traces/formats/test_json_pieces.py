@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.traces.formats.traces import SAMPLES
 from trailveil.checks.scan import tokens
 from trailveil.errors import UnreadableInput
-from trailveil.traces.formats import json_text
-from trailveil.traces.formats.json_text import Items, objects, parsed, pieces
+from trailveil.traces.formats import json_pieces, json_text
+from trailveil.traces.formats.json_pieces import pieces
+from trailveil.traces.formats.json_text import Items, objects, parsed
 from trailveil.traces.formats.table import FORMATS
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -31,7 +32,7 @@ def by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every text is large, and is decoded by a few characters."""
     for module in (json_text, tokens):
         monkeypatch.setattr(module, "LARGEST", 0)
-    monkeypatch.setattr(json_text, "_CHUNK", 7)
+    monkeypatch.setattr(json_pieces, "_CHUNK", 7)
 
 
 def put_together(data: bytes) -> Any:
@@ -51,7 +52,7 @@ def put_together(data: bytes) -> Any:
 def test_pieces_make_the_tree(tree: Any, chunk: int, indent: int | None, ascii_only: bool) -> None:
     data = json.dumps(tree, indent=indent, ensure_ascii=ascii_only).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_text, "_CHUNK", chunk)
+        patch.setattr(json_pieces, "_CHUNK", chunk)
         assert put_together(data) == json.loads(data)
         assert put_together(b"\xef\xbb\xbf" + data + b" \n") == json.loads(data)
 
@@ -67,7 +68,7 @@ def test_what_is_no_json_has_no_pieces(tree: Any, chunk: int, random: Any) -> No
     except ValueError:
         expected = ValueError
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_text, "_CHUNK", chunk)
+        patch.setattr(json_pieces, "_CHUNK", chunk)
         try:
             whole = put_together(data)
         except ValueError:
@@ -105,7 +106,7 @@ def test_the_scan_sees_all_of_a_large_text(name: str, monkeypatch: pytest.Monkey
 
     whole = list(seen())
     monkeypatch.setattr(tokens, "LARGEST", 0)
-    monkeypatch.setattr(json_text, "_CHUNK", 7)
+    monkeypatch.setattr(json_pieces, "_CHUNK", 7)
     assert list(seen()) == whole
 
 
@@ -142,7 +143,7 @@ def test_what_is_refused_small_is_refused_large(data: bytes, expected: str) -> N
 
 @pytest.mark.usefixtures("by_pieces")
 def test_a_part_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "LARGEST", 1000)
+    monkeypatch.setattr(json_pieces, "LARGEST", 1000)
     many = b",".join([b'"' + b"x" * 900 + b'"'] * 9)
     assert len(parsed(b'{"a": [' + many + b"]}", "x")["a"]) == 9
     with pytest.raises(UnreadableInput, match="no part of more than"):
