@@ -31,9 +31,10 @@ from trailveil.cli.options import (
     requesting,
     selected,
     selecting,
+    timing,
     was_given,
 )
-from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
+from trailveil.cli.parameters import FiniteRange, most_option
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.files.source import load as bytes_of
@@ -93,18 +94,8 @@ FOR_ATTACKS = {
     metavar="FIELD",
     help="Released on purpose: all, or a field by its name in the released file; may be repeated.",
 )
-@click.option(
-    "--tz",
-    "zone",
-    metavar="ZONE",
-    callback=zone_named,
-    help="Zone of clock times, and of times without one.",
-)
+@timing
 @most_option
-@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
-@click.option(
-    "--every", type=POSITIVE, metavar="SECONDS", help="The original has no times: see protect."
-)
 @click.option(
     "--attack",
     multiple=True,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from trailveil.cli.parameters import POSITIVE, person, zone_named
+from trailveil.cli.options import owning, timing
 from trailveil.errors import Unavailable, installing
 from trailveil.files.keys import load_key
 from trailveil.ledger import user_ledger
@@ -37,33 +37,8 @@ _SAME = {
 @click.command("open", epilog=EXAMPLE)
 @click.argument("source", metavar="[IN]", required=False, type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
-@click.option(
-    "--tz",
-    "zone",
-    metavar="ZONE",
-    callback=zone_named,
-    help="Zone in which times are shown, and of times without one.",
-)
-@click.option(
-    "--every",
-    type=POSITIVE,
-    metavar="SECONDS",
-    help="The fixes have no times: they are this far apart.",
-)
-@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path),
-    help="Of trailveil key new: makes the release the same wherever it is made.",
-)
-@click.option("--subject", default=ME, callback=person, metavar="NAME", help="Whose it is.")
-@click.option(
-    "--total-epsilon",
-    "limit",
-    type=POSITIVE,
-    metavar="EPSILON",
-    help="Refuse a release that makes more, with all before it, of any one place or time.",
-)
+@timing
+@owning
 @click.option(
     "--port",
     type=click.IntRange(1024, 65535),

@@ -255,7 +255,7 @@ keep_option = click.option(
 )
 
 
-reading = options_of(
+timing = options_of(
     click.option(
         "--tz",
         "zone",
@@ -269,8 +269,13 @@ reading = options_of(
         metavar="SECONDS",
         help="The fixes have no times: they are this far apart.",
     ),
-    most_option,
     click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC."),
+)
+"""What is stated of the times of a recording."""
+
+reading = options_of(
+    timing,
+    most_option,
     click.option(
         "--round-times",
         "step",
@@ -284,7 +289,8 @@ reading = options_of(
     click.option("--shift-times", "shift", is_flag=True, help="Release times that begin in 2000."),
 )
 """How a recording is read, and what becomes of its times."""
-counting = options_of(
+
+owning = options_of(
     click.option(
         "--key",
         type=click.Path(path_type=Path),
@@ -304,9 +310,11 @@ counting = options_of(
         metavar="EPSILON",
         help="Refuse a release that makes more, with all before it, of any one place or time.",
     ),
-    keep_option,
 )
-"""Under which key, of whom, and how far a release is counted; what is kept."""
+"""Under which key, of whom, and how far a release is counted."""
+
+counting = options_of(owning, keep_option)
+"""The same, and what is kept."""
 
 
 def retiming_of(options: dict[str, Any], output: Path | None) -> Retiming:

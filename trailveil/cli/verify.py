@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from trailveil.checks.verifying import beyond_fixes, compared
-from trailveil.cli.options import naive_zone
-from trailveil.cli.parameters import POSITIVE, most_option, zone_named
+from trailveil.cli.options import naive_zone, timing
+from trailveil.cli.parameters import most_option
 from trailveil.errors import Refused, UnreadableInput
 from trailveil.files.source import load, named
 from trailveil.privacy.promises import UNCHECKED, Check, promises
@@ -31,16 +31,7 @@ _LARGEST = 1 << 26
 @click.argument("report", type=click.Path(path_type=Path))
 @click.argument("original", required=False, type=click.Path(path_type=Path))
 @click.argument("released", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--tz", "zone", metavar="ZONE", callback=zone_named, help="Zone of times without one."
-)
-@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
-@click.option(
-    "--every",
-    type=POSITIVE,
-    metavar="SECONDS",
-    help="The fixes have no times: they are this far apart.",
-)
+@timing
 @most_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def verify(report: Path, original: Path | None, released: Path | None, **options: Any) -> None:

@@ -94,15 +94,15 @@ class Recording:
 
 
 class TimeSeries(Protocol):
-    """What a release takes of a recording: increasing times, and a value at each.
-
-    times: (n,) int64, nanoseconds since 1970-01-01 UTC. seconds: (n,) since the first of them.
-    """
+    """What a release takes of a recording: increasing times, and a value at each."""
 
     @property
-    def times(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def times(self) -> NDArray[np.int64]:
+        """(n,) nanoseconds since 1970-01-01 UTC."""
+
     @property
-    def seconds(self) -> NDArray[np.float64]: ...  # noqa: D102
+    def seconds(self) -> NDArray[np.float64]:
+        """(n,) since the first of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

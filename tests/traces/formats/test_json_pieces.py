@@ -13,7 +13,8 @@ from tests.traces.formats.samples import SAMPLES
 from trailveil.checks.scan import tokens
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats import json_pieces, json_text
-from trailveil.traces.formats.json_text import Items, objects, parsed, pieces
+from trailveil.traces.formats.json_pieces import pieces
+from trailveil.traces.formats.json_text import Items, objects, parsed
 from trailveil.traces.formats.table import FORMATS
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -19,7 +19,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.traces.formats.collect import check_depth, parse
 from trailveil.traces.formats.columns import columns_of
 from trailveil.traces.formats.delimited import header_of, rows_in
-from trailveil.traces.formats.json_text import LARGEST, pieces
+from trailveil.traces.formats.json_pieces import LARGEST, pieces
 
 Place = tuple[str, ...]
 """The names that lead to a token; an attribute has an @, an item of a list is in brackets."""
