@@ -80,6 +80,8 @@ def test_a_sentence_has_its_checksum_and_a_message_is_json() -> None:
         b'{"_type":"transition","event":"enter","lat":48.1,"lon":11.5,"tst":1}\n',
         b'{"_type":["location"],"lat":48.1,"lon":11.5,"tst":1}\n',
         b'{"_type":"encrypted","data":"x"}\n',
+        b'{"class":"VERSION","release":"3.22","proto_major":3,"proto_minor":14}\r\n',
+        b'{"class":"TPV","mode":3,"time":"2024-05-14T07:40:00Z","lat":48.1,"lon":11.5}\r\n',
         b"# 48.137,11.575\r\n",
     ],
 )

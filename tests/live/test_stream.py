@@ -285,3 +285,12 @@ def test_the_command_says_what_it_did_not_read(
         "line 10: fixes must be in order of time, got a later one before: left out",
         "line 12: a line must have at most 10,000 bytes, got more",
     ]
+
+
+def test_it_says_when_the_first_fix_leaves(ledger: Ledger) -> None:
+    save_places(ledger, [HOME])
+    whole = fixes(trace_of(np.arange(5000), np.tile([9000.0, 0.0], (5000, 1)), AT))
+    with Stream(ledger=ledger, activity="ride") as stream:
+        left = next(i for i, fix in enumerate(whole) if stream.take(fix))
+        # A second each: later than the delay, and confirmed.
+        assert 0 < left - stream.first <= 3

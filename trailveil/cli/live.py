@@ -1,5 +1,6 @@
 """`trailveil live`: fixes in, line by line, and out what may be released of them."""
 
+import math
 import sys
 from typing import Any, cast
 
@@ -62,7 +63,11 @@ def live(**options: Any) -> None:
     stated = {name: value for name, value in options.items() if value not in (None, False)}
     with Stream(**about, **cast(Options, stated)) as stream:
         if stream.delay:
-            say(f"fixes leave {said(stream.delay)} s late, and later while none comes")
+            minutes = math.ceil(stream.first / 60)
+            say(
+                f"fixes leave {said(stream.delay)} s late, the first after {minutes} min or more: "
+                "none leaves near where the stream begins"
+            )
         for name in stream.spent:  # now, and not when it is visited
             say(f"{name}: a further visit tells more than was stated; see trailveil ledger show")
         run(stream, lines)

@@ -191,6 +191,12 @@ class Cutting:
         """Seconds that a fix leaves late, at least."""
         return self.lag / NANOSECONDS
 
+    @property
+    def first(self) -> float:
+        """Seconds from the first fix to when one leaves, at least."""
+        silent = max(watched.margins.passing for watched in self.watched)
+        return (silent + self.lag) / NANOSECONDS
+
     def since(self, time: int) -> int:
         """When the earliest visit began (ns) that matters to a fix of some time."""
         return min(time, *(watched.begin_of(time) for watched in self.watched))

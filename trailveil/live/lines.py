@@ -151,7 +151,8 @@ class Lines:
         message: dict[str, Any] = {}
         with contextlib.suppress(ValueError, RecursionError):
             message = json.loads(text)
-            if message.get("_type", "location") != "location":
+            # gpsd says what it is in messages of a class, before its sentences.
+            if message.get("_type", message.get("class", "location")) != "location":
                 return None
         fix = _only(lambda: owntracks.read_lines(text, "line"), "owntracks")
         named = {name: message[name] for name in ("topic", "tid") if message.get(name) is not None}

@@ -115,6 +115,11 @@ class Stream:
         return self._rule.delay if isinstance(self._rule, Cutting) else 0.0
 
     @property
+    def first(self) -> float:
+        """Seconds from the first fix to when one leaves, at least."""
+        return self._rule.first if isinstance(self._rule, Cutting) else 0.0
+
+    @property
     def moved(self) -> float | None:
         """Metres that noise moves a fix by (root mean square); None before the first, or a cut."""
         return self._rule.rms if isinstance(self._rule, Moving) else None
