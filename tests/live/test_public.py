@@ -1,5 +1,6 @@
 """What is public already, and a live release: what it hides, and where it ends."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,16 @@ from tests.places import trace_of
 from tests.rides import ride
 from trailveil.errors import Refused
 from trailveil.ledger import Ledger
+from trailveil.ledger.commit import known_places, publish
 from trailveil.ledger.places import places_told, save_places
 from trailveil.ledger.public import Imported, add_public
 from trailveil.live.cutting import Cutting
 from trailveil.live.lines import Fix
 from trailveil.live.stream import Stream
-from trailveil.traces.trace import NANOSECONDS
+from trailveil.release.protect import protect, requested
+from trailveil.release.request import Request
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 
 def commuted(ledger: Ledger) -> list[Fix]:
@@ -90,6 +95,19 @@ def test_a_stream_ends_where_nothing_can_be_hidden_any_more(ledger: Ledger) -> N
         assert taken(stream, whole[visit + 60 :])
 
 
+def test_a_photo_of_a_visit_that_is_out_ends_no_stream(ledger: Ledger) -> None:
+    """What was released of it is as it was; the next visit does not hang on it."""
+    whole = commuted(ledger)
+    visit = next(i for i, fix in enumerate(whole) if i > 410 and abs(fix.longitude - AT[1]) < 1e-3)
+    with Stream(ledger=ledger, activity="ride") as stream:
+        before = taken(stream, whole[: visit + 200])
+        add_public(ledger, imported(whole[visit], 5.0))
+        after = taken(stream, whole[visit + 200 :])
+    assert before[-1].time > whole[visit].time
+    with Stream("anna", ledger=ledger, subject="anna", activity="ride") as stream:
+        assert before + after == taken(stream, whole)
+
+
 def test_noise_must_be_a_day_from_what_is_public(ledger: Ledger) -> None:
     whole = fixes(ride(60, 30.0))
     add_public(ledger, imported(whole[0], -86_300.0))
@@ -143,3 +161,36 @@ def test_a_photo_of_a_stay_of_days_counts(ledger: Ledger) -> None:
                     taken(stream, onward)
             else:
                 assert taken(stream, onward)
+
+
+def test_streams_and_recordings_of_one_time_know_of_each_other(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Also a cut of a recording of which a stream released all but the same, and by its places."""
+    whole = commuted(ledger)
+
+    def published(subject: str) -> None:
+        some = whole[300:700]
+        piece = Trace(
+            np.array([fix.time for fix in some]),
+            np.array([(fix.latitude, fix.longitude) for fix in some]),
+            np.zeros(len(some), dtype=np.intp),
+            (0,),
+        )
+        visited = known_places(ledger, piece, subject=subject)
+        request = requested(piece, Chosen(ends=False), Request((), floor=3.6), visited)
+        plan = protect(piece, request, places=visited)
+        publish(plan, ledger, tmp_path / f"{subject}.gpx", subject=subject)
+
+    with Stream(ledger=ledger, activity="ride") as stream:
+        assert taken(stream, whole)
+    with pytest.raises(Refused, match="must be released once"):
+        published("me")
+    published("anna")
+    with (
+        Stream("anna", ledger=ledger, subject="anna", activity="ride") as stream,
+        pytest.raises(Refused, match="of times that were not released yet"),
+    ):
+        taken(stream, whole[600:])
+    with Stream("later", ledger=ledger, subject="anna", activity="ride") as stream:
+        assert taken(stream, whole[701:])

@@ -69,10 +69,13 @@ class _Watched:
         """The stream begins: as if a visit had just ended."""
         self.earlier = [_Visit(time, time, _NEVER, self._information(time))]
 
-    def reckon_with(self, public: tuple[Position, ...]) -> float:
-        """Other positions are public now; 1 / m^2 that visits tell more."""
+    def reckon_with(self, public: tuple[Position, ...], time: int) -> float:
+        """Other positions are public now; 1 / m^2 that visits tell more.
+
+        A silence that was over at a time (ns) stays as it was: what came after it is out.
+        """
         self.public, more = public, 0.0
-        for visit in self._standing:
+        for visit in self._lasting(time):
             information = max(visit.counted, self._information(visit.begin))
             more += information - visit.counted
             visit.counted, visit.until = information, None
@@ -107,8 +110,10 @@ class _Watched:
 
     def begin_of(self, time: int) -> int:
         """When the earliest visit began whose silence may not be over at a time (ns)."""
-        lasting = [v.begin for v in self._standing if v.until is None or v.until >= time]
-        return min(lasting, default=time)
+        return min((visit.begin for visit in self._lasting(time)), default=time)
+
+    def _lasting(self, time: int) -> list[_Visit]:
+        return [each for each in self._standing if each.until is None or each.until >= time]
 
     @property
     def _standing(self) -> list[_Visit]:
@@ -207,7 +212,7 @@ class Cutting:
             return
         self._public = public
         for watched in self.watched:
-            if more := watched.reckon_with(public):
+            if more := watched.reckon_with(public, time):
                 self._count(watched.ident, Visits(more))
 
     def advance(self, fix: Fix) -> bool:

@@ -219,7 +219,10 @@ class Stream:
         if fix.time <= self._last or (waiting is not None and fix.time == waiting.time):
             raise InvalidValue("a fix must be later than the last one, got another: left out")
         if fix.time > time.time_ns() + _FUTURE:
-            raise InvalidValue("a fix must be of now, got one more than a minute ahead: left out")
+            raise InvalidValue(
+                "a fix must be of now, got one more than a minute ahead of this computer's clock: "
+                "left out"
+            )
 
     def _cutting(self) -> Cutting:
         if not isinstance(self._rule, Cutting):
