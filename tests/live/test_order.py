@@ -33,25 +33,25 @@ def observed(ledger: Ledger, name: str, whole: list[Fix]) -> dict[int, list[int]
     return {i: times for i, times in seen_at.items() if times}
 
 
-def with_wrong_times(whole: list[Fix], every: int) -> list[Fix]:
-    """After every so many fixes a further one that is hours ahead, at the same place."""
-    later = [replace(fix, time=fix.time + (1 + i) * HOUR) for i, fix in enumerate(whole)]
-    pairs = zip(whole, later, strict=True)
-    return [
-        fix
-        for i, pair in enumerate(pairs)
-        for fix in (pair if i % every == every - 1 else pair[:1])
-    ]
+def with_wrong_times(whole: list[Fix], every: int, row: int = 1) -> list[Fix]:
+    """After every so many fixes some in a row that are hours ahead, where the fix was."""
+    out: list[Fix] = []
+    for i, fix in enumerate(whole):
+        out.append(fix)
+        if i % every == every - 1:
+            ahead = fix.time + (1 + i) * HOUR
+            out += [replace(fix, time=ahead + 5 * k * NANOSECONDS) for k in range(row)]
+    return out
 
 
-@pytest.mark.parametrize("every", [2, 7, 595])
-def test_a_wrong_later_time_lets_nothing_out(ledger: Ledger, every: int) -> None:
+@pytest.mark.parametrize(("every", "row"), [(2, 1), (7, 1), (100, 11), (595, 1)])
+def test_a_wrong_later_time_lets_nothing_out(ledger: Ledger, every: int, row: int) -> None:
     """All that leaves may leave by the whole way, as late as ever; the wrong ones never do."""
     save_places(ledger, [HOME])
     trace = way(home=True)
     rule = Cutting.of(ledger, Stream("x", ledger=ledger, activity="ride")._request, None, None)
     home = rule.watched[1].margins
-    whole = with_wrong_times(fixes(trace), every)
+    whole = with_wrong_times(fixes(trace), every, row)
     leaves = observed(ledger, "anna", whole)
     allowed = trace.times[due(trace, HOME.wide, home, home.passing, rule.lag)]
     out = [time for times in leaves.values() for time in times]
@@ -82,14 +82,15 @@ def test_when_fixes_leave_is_a_function_of_times_alone(ledger: Ledger, every: in
 
 
 def test_a_gap_of_hours_is_none_to_a_stream(ledger: Ledger) -> None:
-    """What waits leaves with the second fix after it: the first may have a wrong time."""
+    """What waits leaves a minute after it: the first times may be wrong."""
     whole = fixes(way(home=False))
     later = [replace(fix, time=fix.time + 5 * HOUR) for fix in whole[600:]]
     with Stream(ledger=ledger, activity="ride") as stream:
         for fix in whole[:600]:
             stream.take(fix)
         assert len(stream.take(later[0])) == 1  # as without a gap
-        released = stream.take(later[1])
+        assert not taken(stream, later[1:12])
+        released = stream.take(later[12])
     assert released[-1] == whole[599]
     assert released[0].time >= whole[599].time - stream.delay * NANOSECONDS
 
@@ -123,6 +124,13 @@ def test_fixes_that_contradict_each_other_are_counted(ledger: Ledger) -> None:
             stream.take(whole[1])
         stream.take(whole[2])
         assert stream.contradicted == 0
+        for fix in (whole[900], whole[901], whole[905]):  # after a gap
+            stream.take(fix)
+        with pytest.raises(InvalidValue, match="later than the last one"):
+            stream.take(whole[903])
+        stream.take(whole[3])
+        assert stream.contradicted == 3
+        stream.take(whole[4])
         with pytest.raises(InvalidValue, match="later than the last one"):
             stream.take(whole[0])
     backwards = [replace(whole[0], time=whole[0].time - i) for i in range(1100)]

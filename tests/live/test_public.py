@@ -90,7 +90,7 @@ def test_a_stream_ends_where_nothing_can_be_hidden_any_more(ledger: Ledger) -> N
         Stream(ledger=ledger, activity="ride", radius=60.0) as stream,
         pytest.raises(Refused, match="nothing can be hidden any more"),
     ):
-        taken(stream, whole[visit + 15 : visit + 20])
+        taken(stream, whole[visit + 15 : visit + 25])
     with Stream("anew", ledger=ledger, activity="ride", radius=60.0, again=True) as stream:
         assert taken(stream, whole[visit + 60 :])
 

@@ -1,10 +1,10 @@
 """A live release: fixes go in as they are recorded, what may be released of them comes out.
 
-Of exact fixes, the time of one counts once a later one has come. Else a single wrong time, later
-than the truth, would end the delay of all that waits. One that is contradicted, as an earlier one
-comes, never leaves; where it was is looked at as if it were beside that one. So when fixes leave
-is a function of the times that came in, and what leaves is the cut of the rest: hesitating tells no
-place.
+Of exact fixes, the time of one counts once a later one has come; after a gap, once fixes have gone
+on in order for a minute. Else a wrong time, later than the truth, would end the delay of all that
+waits. Those that are contradicted, as an earlier one comes, never leave; where they were is looked
+at as if it were at the time of that one. So when fixes leave is a function of the times that came
+in, and what leaves is the cut of the others: hesitating tells no place.
 
 Before a fix leaves, the file of the stream (`trailveil.live.state`) says durably that fixes up to a
 time a little later left: after a crash, whatever is not later than that is refused. And the ledger
@@ -33,6 +33,7 @@ from trailveil.traces.trace import NANOSECONDS
 
 _AHEAD = 10 * NANOSECONDS
 _FUTURE = 60 * NANOSECONDS
+_GAP = 60 * NANOSECONDS
 _BEFORE_ALL = -(2**63)
 _MOST_CONTRADICTED = 1000
 
@@ -106,7 +107,7 @@ class Stream:
         self._row = StreamRow(self._ledger, ident, subject, self._request)
         self._public = PublicSoFar(self._ledger, subject, self._request.scale)
         self._last = self._left = self._through
-        self._waiting: Fix | None = None
+        self._waiting: list[Fix] = []
         self._contradicted: list[Fix] = []
 
     @property
@@ -149,18 +150,24 @@ class Stream:
         self._check(fix)
         if self._request.method is not Method.CUT:
             return self._taken(fix)
-        waiting, self._waiting = self._waiting, fix
-        if waiting is None:
+        if self._waiting and fix.time < self._waiting[0].time:
+            self._contradict()
+        self._waiting.append(fix)
+        first = self._waiting[0].time
+        gap = self._last > _BEFORE_ALL and first - self._last > _GAP
+        if gap and fix.time - first < _GAP:
             return []
-        if fix.time > waiting.time:
-            return self._taken(waiting)
-        if len(self._contradicted) == _MOST_CONTRADICTED:
+        confirmed, self._waiting = self._waiting[:-1], [fix]
+        return [released for each in confirmed for released in self._taken(each)]
+
+    def _contradict(self) -> None:
+        self._contradicted += self._waiting
+        self._waiting = []
+        if len(self._contradicted) > _MOST_CONTRADICTED:
             raise Refused(
                 "fixes must come in the order of time, got too many in a row that do not: sort "
                 "them, or keep devices apart"
             )
-        self._contradicted.append(waiting)
-        return []
 
     def _taken(self, fix: Fix) -> list[Fix]:
         """Take a fix whose time counts."""
@@ -189,7 +196,7 @@ class Stream:
 
     def go(self) -> None:
         """The announced stay is over: from the next fix on. Raises InvalidValue for noise."""
-        self._cutting().go(int(self._waiting is not None))
+        self._cutting().go(len(self._waiting))
         self._save(self._through)
 
     def close(self) -> None:
@@ -216,7 +223,8 @@ class Stream:
 
     def _check(self, fix: Fix) -> None:
         waiting = self._waiting
-        if fix.time <= self._last or (waiting is not None and fix.time == waiting.time):
+        disorder = bool(waiting) and waiting[0].time <= fix.time <= waiting[-1].time
+        if fix.time <= self._last or disorder:
             raise InvalidValue("a fix must be later than the last one, got another: left out")
         if fix.time > time.time_ns() + _FUTURE:
             raise InvalidValue(
