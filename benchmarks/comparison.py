@@ -1,31 +1,35 @@
-"""The tables and the picture of docs/comparison.md, from results that are kept beside this file.
+"""Measures what docs/validation.md shows of mechanisms and attacks, and makes its tables.
 
-    trailveil compare benchmarks/comparison.toml -o all         # 5 minutes of processor time
-    trailveil compare benchmarks/comparison-map.toml -o map     # 5 more
-    trailveil compare benchmarks/comparison-walkers.toml -o walkers
-    python -m benchmarks.comparison all map walkers             # takes the results over
-    python -m benchmarks.comparison                             # writes the page anew
+    python -m benchmarks.comparison [--geolife FOLDER] [--workers N]    # 15 minutes of CPU
 
-What is kept are the lines of summary.csv in each folder that the page shows, to three digits.
+One run of all settings beside this file. comparison.csv keeps the lines of the summaries that the
+page shows, to three digits; comparison.json says on how many recordings of whom, when, and with
+which seed. Without GeoLife, which is not in this repository, what is kept of it stays.
 """
 
 import csv
 import io
+import json
 import math
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 from matplotlib import rc_context
 
 from trailveil.plots.drawing import STYLE
 from trailveil.plots.standings import Standing, standings
-from trailveil.studies.comparing.settings import read_settings
+from trailveil.studies.comparing import compare
+from trailveil.studies.comparing.results import Results
+from trailveil.studies.comparing.settings import Settings, read_settings
 
 HERE = Path(__file__).parent
-KEPT, PAGE = HERE / "comparison.csv", HERE.parent / "docs" / "comparison.md"
-PICTURE = PAGE.parent / "images" / "comparison.svg"
+KEPT, FACTS = HERE / "comparison.csv", HERE / "comparison.json"
+SETTINGS = ("comparison", "comparison-map", "comparison-walkers", "comparison-recordings")
+REAL = "recordings"
 MECHANISMS = read_settings(KEPT.with_suffix(".toml")).mechanisms
 HEAD = ("data", "mechanism", "attack", "metric", "secret", "value", "low", "high")
 SHOWN = ("error_m", "identified", "moved", "withheld", "frechet", "stops", "heat_map")
@@ -127,24 +131,47 @@ def picture(summary: Sequence[Line]) -> bytes:
     return out.getvalue()
 
 
-def with_table(page: str, summary: Sequence[Line]) -> str:
-    """The page with its table written anew."""
-    whole = "\n".join(table(summary))
-    between = re.compile(r"(<!-- table -->\n).*?(\n<!-- end -->)", flags=re.DOTALL)
-    return between.sub(lambda marks: f"{marks[1]}{whole}{marks[2]}", page)
+def measured(settings: Settings, workers: int) -> tuple[list[Line], dict[str, Any]]:
+    """The lines of a comparison, and the facts of each of its data sets."""
+    results = compare(settings, workers=workers)
+    summary = list(csv.DictReader(io.StringIO("".join(results.summary()))))
+    return summary, {name: facts(results, name, settings) for name in settings.data}
+
+
+def facts(results: Results, data: str, settings: Settings) -> dict[str, Any]:
+    """On how many recordings of how many people, when, and with which seed."""
+    of_data = results.codes["data"] == results.names["data"].index(data)
+    return {
+        "recordings": len(set(results.codes["trace"][of_data].tolist())),
+        "people": len(set(results.codes["person"][of_data].tolist())),
+        "seed": settings.seed,
+        "draws": settings.draws,
+        "date": datetime.now(UTC).date().isoformat(),
+    }
 
 
 @click.command()
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path, exists=True))
-def main(folders: Sequence[Path]) -> None:
-    """Write the table and the picture of the page."""
-    if folders:
-        summary = [line for folder in folders for line in lines(folder / "summary.csv")]
-        KEPT.write_text(kept(summary), encoding="utf-8")
-    summary = lines(KEPT)
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), summary), encoding="utf-8")
-    PICTURE.write_bytes(picture(summary))
-    click.echo(f"{PAGE.name} and {PICTURE.name}: {len(summary)} lines")
+@click.option("--geolife", type=click.Path(exists=True, file_okay=False), help="Its folder.")
+@click.option("--workers", type=click.IntRange(0), default=1, help="Processes; 0 for all.")
+def main(geolife: str | None, workers: int) -> None:
+    """Run all comparisons, and keep what the page shows of them."""
+    every = {name: read_settings(HERE / f"{name}.toml") for name in SETTINGS}
+    of_real = every.pop("comparison-recordings")
+    summary: list[Line] = []
+    known: dict[str, Any] = {}
+    if geolife is not None:
+        where = {("data", REAL): {**of_real.parameters["data", REAL], "folder": geolife}}
+        every["recordings"] = replace(of_real, parameters={**of_real.parameters, **where})
+    else:
+        summary = [line for line in lines(KEPT) if line["data"] == REAL]
+        known = {REAL: json.loads(FACTS.read_text(encoding="utf-8"))[REAL]}
+    for settings in every.values():
+        more, of_data = measured(settings, workers)
+        summary += more
+        known |= of_data
+        click.echo(f"{', '.join(settings.data)}: {len(more)} lines")
+    KEPT.write_text(kept(summary), encoding="utf-8")
+    FACTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
