@@ -105,8 +105,10 @@ def test_a_cell_that_is_masked_is_no_place(tmp_path: Path) -> None:
 
 
 def test_short_recordings_are_left_out_where_that_is_stated(tmp_path: Path) -> None:
-    assert len(read("geolife", tmp_path, minutes=40)) == 2
-    assert read("geolife", tmp_path, minutes=50) == []
+    samples.geolife(tmp_path)
+    for minutes, count in ((40, 2), (50, 0)):
+        cases = list(published.geolife(folder=str(tmp_path), minutes=minutes))
+        assert len(cases) == count
 
 
 def test_a_taxi_of_no_way_is_left_out(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def porto(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[
     """Porto taxi: train.csv with TRIP_ID, TAXI_ID, TIMESTAMP and POLYLINE, a place each 15 s.
 
     Trips with MISSING_DATA are left out, whose places are not 15 s apart; of those of one TRIP_ID,
-    all but the first. Source: Moreira-Matias, Gama, Ferreira, Mendes-Moreira and Damas (2013), IEEE T-ITS 14(3).
+    all but the first. Source: Moreira-Matias, Gama, Ferreira, Mendes-Moreira and Damas (2013), IEEE
+    T-ITS 14(3).
     """
 
     def trips() -> Iterator[Case]:

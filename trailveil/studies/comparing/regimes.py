@@ -63,8 +63,11 @@ def _even(order: NDArray[np.intp], away: FloatArray) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Regime:
-    """One way to move. factor: of the covariance (n, n) of the released fixes. across: (n,), of
-    them and the secret. variance: of the secret."""
+    """One way to move.
+
+    factor: of the covariance (n, n) of the released fixes. across: (n,), of them and the secret.
+    variance: of the secret.
+    """
 
     factor: FloatArray
     across: FloatArray
