@@ -17,6 +17,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -360,7 +361,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     printed(found)
     if given.output:
-        given.output.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+        content = {"date": datetime.now(UTC).date().isoformat(), "activities": _rounded(found)}
+        given.output.write_text(json.dumps(content, indent=0) + "\n", encoding="ascii")
+
+
+def _rounded(found: Any) -> Any:
+    """The same with four digits: they are more than the intervals hold."""
+    if isinstance(found, Mapping):
+        return {name: _rounded(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_rounded(value) for value in found]
+    return float(f"{found:.4g}") if isinstance(found, float) else found
 
 
 if __name__ == "__main__":

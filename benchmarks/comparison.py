@@ -30,12 +30,15 @@ HERE = Path(__file__).parent
 KEPT, FACTS = HERE / "comparison.csv", HERE / "comparison.json"
 SETTINGS = ("comparison", "comparison-map", "comparison-walkers", "comparison-recordings")
 REAL = "recordings"
+OURS = ("cut", "noise", "both", "everywhere")
 MECHANISMS = read_settings(KEPT.with_suffix(".toml")).mechanisms
 HEAD = ("data", "mechanism", "attack", "metric", "secret", "value", "low", "high")
-SHOWN = ("error_m", "identified", "moved", "withheld", "frechet", "stops", "heat_map")
+SHOWN = ("error_m", "identified", "refused", "moved", "withheld", "stops")
 
 # Columns: head, data set, metric, and attacks, of which the nearest counts; none for what it costs.
-COLUMNS = (
+Column = tuple[str, str, str, tuple[str, ...]]
+SIMPLE = ("kalman", "average", "circle", "edges", "stays")
+COLUMNS: tuple[Column, ...] = (
     ("moved, m", "prior", "moved", ()),
     ("lost", "prior", "withheld", ()),
     ("stops", "prior", "stops", ()),
@@ -46,12 +49,22 @@ COLUMNS = (
     ("walkers", "walkers", "error_m", ("speed",)),
     ("regimes", "prior", "error_m", ("regimes",)),
     ("learned", "prior", "error_m", ("learned",)),
-    ("simple", "prior", "error_m", ("kalman", "average", "circle", "edges", "stays")),
+    ("simple", "prior", "error_m", SIMPLE),
     ("earlier ride", "prior", "error_m", ("known-paths",)),
     ("10 releases", "prior", "error_m", ("repeated",)),
     ("4 days", "people", "error_m", ("home", "zone-circle")),
     ("map", "town", "error_m", ("map",)),
     ("who", "people", "identified", ("heat-map",)),
+)
+ON_RECORDINGS: tuple[Column, ...] = (
+    ("refused", REAL, "refused", ()),
+    *(
+        (head, REAL, metric, attacks)
+        for head, data, metric, attacks in COLUMNS
+        if data == "prior" and head != "10 releases"
+    ),
+    ("days", REAL, "error_m", ("home", "zone-circle")),
+    ("who", REAL, "identified", ("heat-map",)),
 )
 
 Line = dict[str, str]
@@ -78,25 +91,25 @@ def rounded(text: str) -> str:
     return f"{float(text):.3g}" if text else ""
 
 
-def nearest(summary: Sequence[Line], mechanism: str, column: Sequence[object]) -> Line | None:
+def nearest(summary: Sequence[Line], mechanism: str, column: Column) -> Line | None:
     """The line of a cell: of the attack and the place where it is lowest."""
     _, data, metric, attacks = column
-    found = [
+    matching = [
         line
         for line in summary
         if (line["data"], line["mechanism"], line["metric"]) == (data, mechanism, metric)
-        and (not attacks or line["attack"] in attacks)  # type: ignore[operator]  # names
+        and (not attacks or line["attack"] in attacks)
         and line["value"]
     ]
-    return min(found, key=lambda line: float(line["value"]), default=None)
+    return min(matching, key=lambda line: float(line["value"]), default=None)
 
 
-def table(summary: Sequence[Line]) -> Iterator[str]:
-    """The table of the page. Bold: the least that any attack leaves of a place."""
-    yield f"||{'|'.join(name for name, *_ in COLUMNS)}|"
-    yield f"|{'---|' * (len(COLUMNS) + 1)}"
+def table(summary: Sequence[Line], columns: Sequence[Column] = COLUMNS) -> Iterator[str]:
+    """A table of the page. Bold: the least that any attack leaves of a place."""
+    yield f"||{'|'.join(name for name, *_ in columns)}|"
+    yield f"|{'---|' * (len(columns) + 1)}"
     for mechanism in MECHANISMS:
-        cells = [nearest(summary, mechanism, column) for column in COLUMNS]
+        cells = [nearest(summary, mechanism, column) for column in columns]
         errors = [float(c["value"]) for c in cells if c is not None and c["metric"] == "error_m"]
         least = min(errors, default=math.inf)
         yield f"|{mechanism}|{'|'.join(cell(each, least) for each in cells)}|"
@@ -107,11 +120,34 @@ def cell(line: Line | None, least: float) -> str:
     if line is None:
         return ""
     value = float(line["value"])
-    if line["metric"] in ("identified", "withheld", "stops"):
+    if line["metric"] != "moved" and line["metric"] != "error_m":
         return f"{value:.0%}"
-    text = "none" if math.isinf(value) else f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+    text = metres(value)
     lowest = line["metric"] == "error_m" and value == least < math.inf
     return f"**{text}**" if lowest else text
+
+
+def metres(value: float) -> str:
+    return "none" if math.isinf(value) else f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def worse(summary: Sequence[Line], columns: Sequence[Column]) -> Iterator[str]:
+    """Where ours is worse: metres that each of ours leaves to an attack, and its rank.
+
+    Of all mechanisms but `nothing`, which is none.
+    """
+    yield f"|attack|{'|'.join(OURS)}|"
+    yield f"|---|{'---|' * len(OURS)}"
+    for column in columns:
+        lines = {name: nearest(summary, name, column) for name in MECHANISMS if name != "nothing"}
+        leave = {name: float(line["value"]) for name, line in lines.items() if line is not None}
+        if column[2] != "error_m" or not leave:
+            continue
+        ranks = {name: 1 + sum(leave[other] > leave[name] for other in leave) for name in leave}
+        cells = [
+            f"{metres(leave[n])} ({ranks[n]}/{len(leave)})" if n in leave else "" for n in OURS
+        ]
+        yield f"|{column[1]}: {column[0]}|{'|'.join(cells)}|"
 
 
 def picture(summary: Sequence[Line]) -> bytes:

@@ -128,7 +128,7 @@ def _figures(scores: Floats, people: NDArray[np.int_]) -> dict[str, Any]:
         "people": len(set(people.tolist())),
         "coordinates": int(size.size),
     } | {
-        f"in_{level:.0%}"[:-1]: [share.share, share.low, share.high]
+        f"in_{100 * level:g}": [share.share, share.low, share.high]
         for level, share in zip(LEVELS, shares, strict=True)
     }
 

@@ -1,19 +1,23 @@
-"""How real is the prior? The figures of docs/realism.md that `trailveil calibrate` does not print.
+"""How real is the prior? The figures of docs/validation.md that `calibrate` does not print.
 
-    python -m benchmarks.realism FOLDER/*/*.plt [--kept FOLDER] [--only SECTION]
+    python -m benchmarks.realism FOLDER/*/*.plt [--kept FOLDER] [--only SECTION] [-o FILE.json]
 
 Of the fixes that `trailveil calibrate` predicts, one in two. Sections: mixture (an adversary who
 weighs speeds and time constants by what is seen outside of the gap), set (does the most certain of
 the adversaries of a release promise what is true?), pace (a steady pace against the prior),
 gaussian (is there a better default that is Gaussian?). Everything that is fitted is fitted on four
 fifths of the folders and judged on the rest. Some ten minutes; with --kept, predictions are kept
-for the next time.
+for the next time; with -o, how the mixture and single priors hold is written as JSON, which
+docs/validation.md shows.
 """
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +37,7 @@ CONSTANTS = (15.0, 60.0, 240.0)
 TEMPERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 FOLDS = 5
 FEWEST = 40
+LEVELS = (0.68, 0.95)
 MIDDLE = half_width(0.68)
 
 
@@ -188,48 +193,52 @@ def prepared(files: Sequence[Path], path: Path | None) -> Question:
     return question
 
 
-def section_mixture(asked: Question) -> None:
-    """Print how well the mixture predicts, beside single priors and the best one of the grid."""
+def held(asked: Question) -> list[dict[str, Any]]:
+    """How the mixture and single priors hold: a row for each gap and pace, shares of coordinates.
+
+    Nats are means of coordinates, widths and errors medians in metres.
+    """
     names = ("default", "walk", "bike", "drive")
     singles = dict(zip(names, asked.study.of([BUILT_IN[n].kernel for n in names]), strict=True))
-    print(
-        "gap  who  fixes  nats mean  nats median  50 %  68 %  95 %  >3sd  width m  rms m  median m"
-    )
+    rows = []
     for gap in GAPS:
-        rows = asked.rows(gap)
-        for name, whole in singles.items():
-            one = whole.only(rows)
-            size = np.abs(one.standardised)
-            _line(gap, name, one.log_densities, 2 * norm.cdf(size) - 1, one.stds, one.errors)
-        own = asked.mixtures[gap]
+        of_gap, own, paces = asked.rows(gap), asked.mixtures[gap], asked.paces(gap)
+        groups = asked.study.groups[of_gap]
+        ways = {
+            name: (p.log_densities, 2 * norm.cdf(np.abs(p.standardised)) - 1, p.stds, p.errors)
+            for name, p in ((name, whole.only(of_gap)) for name, whole in singles.items())
+        }
         width = own.half_widths() / MIDDLE
-        _line(gap, "mixture", own.log_densities, own.levels(), width, own.mean_error)
-        for pace in PACES:
-            mine = asked.paces(gap) == pace
-            if mine.sum() >= 20:
-                one = singles["default"].only(rows[mine])
-                errors = own.mean_error[mine]
-                print(
-                    f"  {pace:8} n {mine.sum():5}, mixture (default): in 68 % "
-                    f"{np.mean(own.levels()[mine] <= 0.68):.0%} "
-                    f"({np.mean(np.abs(one.standardised) <= MIDDLE):.0%}), nats "
-                    f"{own.log_densities[mine].mean():.2f} ({one.log_densities.mean():.2f}), width "
-                    f"{np.median(width[mine]):.0f} ({np.median(one.stds):.0f}), median error "
-                    f"{np.median(np.abs(errors)):.0f} ({np.median(np.abs(one.errors)):.0f})"
+        ways["mixture"] = (own.log_densities, own.levels(), width, own.mean_error)
+        for pace in ("", *PACES):
+            mine = (paces == pace) | (pace == "")
+            if mine.sum() < 20:
+                continue
+            for name, (nats, levels, wide, errors) in ways.items():
+                inside = [(levels[mine] <= level).mean(axis=1) for level in LEVELS]
+                shares = resampled(np.column_stack(inside), groups[mine])
+                rows.append(
+                    {"gap": gap, "pace": pace or "all", "way": name}
+                    | {"fixes": int(mine.sum()), "people": len(set(groups[mine].tolist()))}
+                    | {"nats": float(nats[mine].mean()), "width": float(np.median(wide[mine]))}
+                    | {"error": float(np.median(np.abs(errors[mine])))}
+                    | {
+                        f"in_{100 * level:g}": [share.share, share.low, share.high]
+                        for level, share in zip(LEVELS, shares, strict=True)
+                    }
                 )
+    return rows
 
 
-def _line(
-    gap: float, name: str, nats: Floats, levels: Floats, width: Floats, errors: Floats
-) -> None:
-    shares = [np.mean(levels <= level) for level in (0.5, 0.68, 0.95)]
-    far = np.mean(levels > 0.9973)
-    print(
-        f"{gap:4.0f} {name:8} {len(errors):6} {nats.mean():8.2f} {np.median(nats):8.2f} "
-        + " ".join(f"{share:5.1%}" for share in shares)
-        + f" {far:6.2%} {np.median(width):7.0f} {np.sqrt(np.mean(errors**2)):7.0f} "
-        f"{np.median(np.abs(errors)):7.0f}"
-    )
+def section_mixture(asked: Question) -> None:
+    """Print how well the mixture predicts, beside single priors."""
+    print("gap  pace     way      fixes people   nats  in 68 %  in 95 %  width m  median m")
+    for row in held(asked):
+        print(
+            f"{row['gap']:4.0f} {row['pace']:8} {row['way']:8} {row['fixes']:5} {row['people']:6} "
+            f"{row['nats']:6.2f} {row['in_68'][0]:8.1%} {row['in_95'][0]:8.1%} {row['width']:8.0f} "
+            f"{row['error']:9.0f}"
+        )
 
 
 SETS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -382,11 +391,15 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument("--kept", type=Path)
     parser.add_argument("--only", choices=SECTIONS, action="append")
+    parser.add_argument("-o", "--output", type=Path)
     asked = parser.parse_args()
     if not asked.files:
         print("Needs files of GeoLife, which are not part of this repository: name them.")
         return
     question = prepared(asked.files, asked.kept)
+    if asked.output:
+        content = {"date": datetime.now(UTC).date().isoformat(), "rows": held(question)}
+        asked.output.write_text(json.dumps(content, indent=1) + "\n", encoding="ascii")
     for name in asked.only or SECTIONS:
         print(f"== {name}")
         SECTIONS[name](question)

@@ -1,8 +1,8 @@
 """The best that a Gaussian adversary can do: the posterior mean, of any prior it believes in."""
 
-from collections.abc import Hashable
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def _computed(
 
 def _identity(
     secret: Secret, mechanism: Mechanism, information: SideInformation
-) -> tuple[Hashable, ...]:
+) -> tuple[Any, ...]:
     """All that is in them: numbers by a digest, a process by itself."""
     arrays = (secret.times, secret.weights, information.times, mechanism.times, mechanism.factor)
     digest = blake2b(digest_size=16)

@@ -22,7 +22,7 @@ def regimes(released: Sighting, known: Clues) -> tuple[FloatArray, FloatArray]:
 
     Each is weighed by the likelihood of the released fixes around the secret, where on the map all
     of it lies left open (ordinary kriging). The guess is the mean of the mixture. Source: Rasmussen
-    and Williams (2006), sections 2.7 and 5.2; how well such a mixture holds: docs/realism.md.
+    and Williams (2006), sections 2.7 and 5.2; how well such a mixture holds: docs/validation.md.
     """
     places, deviations = np.full((len(known.spans), 2), np.nan), np.full(len(known.spans), np.nan)
     if released.seconds.size < 3:
