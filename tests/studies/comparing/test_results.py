@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from trailveil.studies.comparing import compare, results
+from trailveil.studies.comparing import compare
 from trailveil.studies.comparing.results import (
     KEYS,
     Results,
@@ -129,7 +129,7 @@ def test_resamples_are_looked_at_near_their_quantile_and_none_is_missed(
     kind: str, wide: float, each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the whole of every resample has it, also where some are further off than is looked."""
-    monkeypatch.setattr(results, "_WIDE", wide)
+    monkeypatch.setattr("trailveil.studies.comparing.results._WIDE", wide)
     generator = np.random.default_rng(each)
     people = np.repeat(np.arange(80), each).astype(np.int32)
     values = generator.normal(size=people.size)
