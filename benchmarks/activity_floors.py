@@ -14,10 +14,8 @@ aggregate figures alone, as tables of Markdown. The folders are not in this repo
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._kept import keep
 from trailveil.errors import TrailveilError
 from trailveil.files.source import load
 from trailveil.privacy.guarantee import CIRCLE_68
@@ -361,17 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     printed(found)
     if given.output:
-        content = {"date": datetime.now(UTC).date().isoformat(), "activities": _rounded(found)}
-        given.output.write_text(json.dumps(content, indent=0) + "\n", encoding="ascii")
-
-
-def _rounded(found: Any) -> Any:
-    """The same with four digits: they are more than the intervals hold."""
-    if isinstance(found, Mapping):
-        return {name: _rounded(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_rounded(value) for value in found]
-    return float(f"{found:.4g}") if isinstance(found, float) else found
+        keep(given.output, {"activities": found})
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 from matplotlib import rc_context
 
+from benchmarks._kept import today
 from trailveil.plots.drawing import STYLE
 from trailveil.plots.standings import Standing, standings
 from trailveil.studies.comparing import compare
@@ -182,7 +182,7 @@ def facts(results: Results, data: str, settings: Settings) -> dict[str, Any]:
         "people": len(set(results.codes["person"][of_data].tolist())),
         "seed": settings.seed,
         "draws": settings.draws,
-        "date": datetime.now(UTC).date().isoformat(),
+        "date": today(),
     }
 
 

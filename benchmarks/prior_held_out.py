@@ -13,17 +13,16 @@ which docs/validation.md shows. The folder is not in this repository.
 """
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._kept import keep
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.priors import BUILT_IN, LEVEL_STD
 from trailveil.studies.calibration import predicted
@@ -191,9 +190,7 @@ def main() -> None:
         printed(rows)
         modes[mode] = {"windows": len(owners), "people": len(set(owners)), "rows": rows}
     if asked.output and modes:
-        day = datetime.now(UTC).date().isoformat()
-        content = {"date": day, "window_s": asked.window, "modes": modes}
-        asked.output.write_text(json.dumps(content, indent=1) + "\n", encoding="ascii")
+        keep(asked.output, {"window_s": asked.window, "modes": modes})
 
 
 if __name__ == "__main__":

@@ -12,10 +12,8 @@ docs/validation.md shows.
 """
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from benchmarks._realism_cases import GAPS, Study, moving, study
+from benchmarks._kept import keep
+from benchmarks._realism_cases import GAPS, Study, hermite, line, moving, study
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.studies.calibration import PACES, LeftOut, Predictions
@@ -203,31 +202,36 @@ def held(asked: Question) -> list[dict[str, Any]]:
     rows = []
     for gap in GAPS:
         of_gap, own, paces = asked.rows(gap), asked.mixtures[gap], asked.paces(gap)
-        groups = asked.study.groups[of_gap]
         ways = {
             name: (p.log_densities, 2 * norm.cdf(np.abs(p.standardised)) - 1, p.stds, p.errors)
             for name, p in ((name, whole.only(of_gap)) for name, whole in singles.items())
         }
         width = own.half_widths() / MIDDLE
         ways["mixture"] = (own.log_densities, own.levels(), width, own.mean_error)
-        for pace in ("", *PACES):
-            mine = (paces == pace) | (pace == "")
-            if mine.sum() < 20:
-                continue
-            for name, (nats, levels, wide, errors) in ways.items():
-                inside = [(levels[mine] <= level).mean(axis=1) for level in LEVELS]
-                shares = resampled(np.column_stack(inside), groups[mine])
-                rows.append(
-                    {"gap": gap, "pace": pace or "all", "way": name}
-                    | {"fixes": int(mine.sum()), "people": len(set(groups[mine].tolist()))}
-                    | {"nats": float(nats[mine].mean()), "width": float(np.median(wide[mine]))}
-                    | {"error": float(np.median(np.abs(errors[mine])))}
-                    | {
-                        f"in_{100 * level:g}": [share.share, share.low, share.high]
-                        for level, share in zip(LEVELS, shares, strict=True)
-                    }
-                )
+        for pace in ("all", *PACES):
+            mine = (paces == pace) | (pace == "all")
+            if mine.sum() >= 20:
+                about = {"gap": gap, "pace": pace}
+                groups = asked.study.groups[of_gap][mine]
+                rows += [
+                    about | {"way": name} | _figures([x[mine] for x in way], groups)
+                    for name, way in ways.items()
+                ]
     return rows
+
+
+def _figures(way: Sequence[Floats], groups: NDArray[np.int_]) -> dict[str, Any]:
+    """Of nats, levels, widths and errors of some fixes, and the group of each."""
+    nats, levels, width, errors = way
+    inside = np.column_stack([(levels <= level).mean(axis=1) for level in LEVELS])
+    shares = zip(LEVELS, resampled(inside, groups), strict=True)
+    return {
+        "fixes": len(groups),
+        "people": len(set(groups.tolist())),
+        "nats": float(nats.mean()),
+        "width": float(np.median(width)),
+        "error": float(np.median(np.abs(errors))),
+    } | {f"in_{100 * level:g}": [s.share, s.low, s.high] for level, s in shares}
 
 
 def section_mixture(asked: Question) -> None:
@@ -300,38 +304,6 @@ def section_pace(asked: Question) -> None:
             )
 
 
-def line(case: LeftOut) -> Floats:
-    """On a straight line between the nearest fixes on both sides, at a steady pace."""
-    return np.array([np.interp(case.time, case.times, column) for column in case.values.T])
-
-
-def hermite(case: LeftOut, seconds: float = 20.0) -> Floats:
-    """On a cubic that keeps place and velocity at both edges; velocity over so many seconds."""
-    after = int(np.searchsorted(case.times, case.time))
-    start, end = after - 1, after
-    before = case.times >= case.times[start] - seconds
-    behind = case.times <= case.times[end] + seconds
-    first, last = int(np.flatnonzero(before)[0]), int(np.flatnonzero(behind)[-1])
-    first, last = min(first, max(start - 1, 0)), max(last, min(end + 1, len(case.times) - 1))
-    span = case.times[end] - case.times[start]
-    leaving = _velocity(case, first, start) * span
-    arriving = _velocity(case, end, last) * span
-    u = (case.time - case.times[start]) / span
-    return np.asarray(
-        (2 * u**3 - 3 * u**2 + 1) * case.values[start]
-        + (u**3 - 2 * u**2 + u) * leaving
-        + (3 * u**2 - 2 * u**3) * case.values[end]
-        + (u**3 - u**2) * arriving
-    )
-
-
-def _velocity(case: LeftOut, first: int, last: int) -> Floats:
-    if first == last:
-        return np.zeros(case.values.shape[1])
-    apart = case.values[last] - case.values[first]
-    return np.asarray(apart / (case.times[last] - case.times[first]))
-
-
 CANDIDATES: dict[str, Kernel] = {
     **{f"{s:g} m/s, {c:g} s": moving((s, c)) for s in SPEEDS[3:6] for c in CONSTANTS},
     **{
@@ -398,8 +370,7 @@ def main() -> None:
         return
     question = prepared(asked.files, asked.kept)
     if asked.output:
-        content = {"date": datetime.now(UTC).date().isoformat(), "rows": held(question)}
-        asked.output.write_text(json.dumps(content, indent=1) + "\n", encoding="ascii")
+        keep(asked.output, {"rows": held(question)})
     for name in asked.only or SECTIONS:
         print(f"== {name}")
         SECTIONS[name](question)
