@@ -261,5 +261,5 @@ def test_any_request_is_designed_or_refused(seed: int) -> None:
 
 @pytest.mark.slow
 def test_many_requests_are_designed_or_refused() -> None:
-    for seed in range(2, 200):
+    for seed in range(2, 8):
         check_request(*drawn_request(random.Random(seed)))
