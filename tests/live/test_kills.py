@@ -26,7 +26,7 @@ from trailveil.traces.formats.grid import degrees
 from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.trace import Trace
 
-KILLS, KILLS_OF_CUTS = 50, 12
+KILLS, KILLS_OF_CUTS = 20, 12
 WORDS = [sys.executable, "-m", "trailveil", "live", "--columns", "time,lat,lon"]
 SIMPLE = ["--everywhere", "--slow-for", "0"]
 
