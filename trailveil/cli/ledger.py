@@ -105,7 +105,9 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
         "parts": body.get("parts", []),
         "places": body.get("places", []),
         "epsilon": ledger_row.epsilon,
+        "radius_m": (body.get("stated") or (None,))[0],
         "total": body.get("total"),
+        "total_radius_m": body.get("radius"),
         "public": in_words(body["positions"], body["accuracy_m"])
         if ledger_row.series == PUBLIC
         else None,
@@ -130,7 +132,13 @@ def _line(release: dict[str, Any]) -> str:
         )
     what = ", ".join(dict.fromkeys([*release["parts"], *release["places"]])) or release["mechanism"]
     of = "" if release["series"] is None else f" ({named(release['series'])})"
-    total = "" if release["total"] is None else f", {_epsilon(release['total'])} in total then"
+    alone, whole = (
+        f" at {said(release[name])} m" if release["version"] and release[name] else ""
+        for name in ("radius_m", "total_radius_m")
+    )
+    total = (
+        "" if release["total"] is None else f", {_epsilon(release['total'])}{whole} in total then"
+    )
     whose = f"{named(release['subject'])}{of}"
     begin, end = release["begin_utc"], release["end_utc"]
     end = end[11:] if end[:11] == begin[:11] else end
@@ -139,7 +147,7 @@ def _line(release: dict[str, Any]) -> str:
         what += f"; all versions tell what {release['finest']} tells)" if release["finest"] else ")"
     return (
         f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {begin} to "
-        f"{end}, {what}: {_epsilon(release['epsilon'])}{total}"
+        f"{end}, {what}: {_epsilon(release['epsilon'])}{alone}{total}"
     )
 
 

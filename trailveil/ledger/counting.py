@@ -8,7 +8,7 @@ import numpy as np
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, cuts_before, is_in, worst_loss
+from trailveil.ledger.accounting import Account, Stated, account, cuts_before, is_in
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
@@ -234,19 +234,16 @@ def _with_account(
     """
     how: dict[str, Any] = {"nearby": nearby, "prints": entry.prints, "kin": kin}
     total, marks = account(book, plan, release.marks, entry.subject, others, **how)
-    if not kin.finer:  # a coarser version tells nothing more
-        check_total(total, limit, plan.request.epsilon)
+    check_total(total, limit, plan.request.epsilon)
     body = {
         **entry.body,
         "epsilon": total.epsilon,
         "total": max(total.total, total.known) if nearby else None,
-        # A coarser version tells nothing more: at its own, larger radius that is another epsilon.
-        "known": max(total.epsilon, total.before)
-        if kin.finer
-        else (total.known if nearby or others else None),
+        "known": total.known if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
-        "loss": worst_loss(plan),
+        "stated": Stated.of(plan),
+        "radius": total.stated.radius,
     }
     if plan.version:
         related = (*kin.finer, *kin.coarser)
@@ -302,7 +299,7 @@ def check_total(account: Account, limit: float | None, asked: float) -> None:
 
 
 def _what_fits(account: Account, limit: float, asked: float) -> str:
-    if account.overlapping:
+    if account.overlapping and not account.finest:
         return "nothing more of this recording fits: it was released before in another way"
     room = limit - (account.one_place - account.fresh)
     if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:

@@ -43,10 +43,11 @@ def recounted(book: Book, number: int, plan: Plan, others: Sequence[int], prints
     about = (without, plan, stored.marks, stored.subject)
     joint, _ = account(*about, others, prints=prints, kin=Relatives(finer, coarser))
     counted, _ = account(*about, (), nearby=False)
+    wider = joint.stated.epsilon(1.0) / counted.stated.epsilon(1.0)
     return replace(
         joint,
         epsilon=counted.epsilon,
         places=counted.places,
-        one_place=counted.one_place,
-        fresh=counted.fresh,
+        one_place=counted.one_place * wider,
+        fresh=counted.fresh * wider,
     )

@@ -274,8 +274,8 @@ def _before(ledger: LedgerReport | None, report: ReleaseReport) -> list[str]:
     if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
     sentences = []
-    if ledger["finest"] is not None and total == ledger["times"]:
-        words = all_versions(ledger)
+    if ledger["finest"] is not None:
+        words, alone = all_versions(ledger), ledger["finest_circle_68_m"]
         sentences = [f"{words[:1].upper()}{words[1:]}."]
     elif total is None:
         sentences = ["An earlier release shows everything of one time."]

@@ -97,8 +97,7 @@ def record(
         report["warnings"] += [] if account is None else past_what_was_stated(account.places)
         report["heed"] = heed(plan)
         report["places"] = [place_of(plan, visited) for visited in plan.visited]
-        radius, order = plan.request.radius, plan.request.order
-        report["ledger"] = None if account is None else counted(account, radius, order)
+        report["ledger"] = None if account is None else counted(account)
     return report
 
 

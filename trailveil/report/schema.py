@@ -170,6 +170,7 @@ class LedgerReport(TypedDict):
     overlapping: int
     epsilon: float
     total: float | None
+    radius_m: float
     known: float | None
     times: float | None
     if_one_place: float | None
