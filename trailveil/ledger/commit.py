@@ -225,15 +225,13 @@ def commit(
     if not all(design.proof for design in plan.designs):
         raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
     known_by = identified(ledger, plan.trace, plan.identity, key)
-    base = (
-        []
-        if plan.layer is None
-        else [
-            identified(ledger, plan.trace, (*plan.identity[:2], *layer.about), key)
-            for layer in plan.layer.chain[1:]
-        ]
+    layers, direct = (
+        ((), 0) if plan.layer is None else (plan.layer.chain[1:], len(plan.layer.bases))
     )
-    release = countable(plan, known_by.prints, base[0].request if base else b"")
+    base = [
+        identified(ledger, plan.trace, (*plan.identity[:2], *layer.about), key) for layer in layers
+    ]
+    release = countable(plan, known_by.prints, tuple(each.request for each in base[:direct]))
     drawing = drawn(plan, known_by.seed, retiming, *(each.seed for each in base))
     about = (ledger, release, known_by, drawing)
     how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}

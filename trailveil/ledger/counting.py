@@ -37,7 +37,7 @@ class Countable:
     mechanism, metres squared. prints: what the recording is recognised by. epsilon: of the worst
     part, by itself. plan: None for readings, of which no account is kept; bare where the process
     that counts got it from one that designed it. packed: its times and noise; marks: of `marks_of`.
-    base: of a version, the request of the one that its noise is drawn from.
+    bases: of a version, the requests of those that its noise is drawn from, the finer first.
     """
 
     begin: int
@@ -50,7 +50,7 @@ class Countable:
     plan: Plan | None = None
     packed: bytes = b""
     marks: tuple[Mark, ...] = ()
-    base: bytes = b""
+    bases: tuple[bytes, ...] = ()
 
     @property
     def sent(self) -> "Countable":
@@ -91,11 +91,11 @@ class Counted(NamedTuple):
             book.let_go(number)
 
 
-def countable(plan: Plan, prints: bytes, base: bytes = b"") -> Countable:
-    """The release of a trace, to be counted. prints, base: as above."""
+def countable(plan: Plan, prints: bytes, bases: tuple[bytes, ...] = ()) -> Countable:
+    """The release of a trace, to be counted. prints, bases: as above."""
     begin, end = span(plan.trace)
     about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
-    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), base)
+    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), bases)
 
 
 def count(
@@ -133,7 +133,7 @@ def count(
     kin = Relatives()
     if release.plan is not None and before and not alike:
         plan = release.whole(release.plan)
-        kin = relatives(book, plan, release.prints, release.base, before)
+        kin = relatives(book, plan, release.prints, release.bases, before)
     unrelated = [row for row in before if row.number not in {*kin.finer, *kin.coarser}]
     further = len(unrelated) > len(alike)
     if further and not alike:
@@ -246,11 +246,13 @@ def _with_account(
         "radius": total.stated.radius,
     }
     if plan.version:
-        related = (*kin.finer, *kin.coarser)
-        bases = [n for n in related if book.rows[n - 1].request == release.base]
+        bases = [
+            max((n for n in side if book.rows[n - 1].request in release.bases), default=None)
+            for side in kin
+        ]
         body["version"] = {
             "name": plan.version,
-            "base": bases[-1] if bases else None,
+            "bases": bases,
             "share": plan.layer.share if plan.layer is not None else 0.0,
             "finer": kin.finer,
             "coarser": kin.coarser,

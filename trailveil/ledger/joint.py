@@ -132,9 +132,7 @@ def of_one_recording(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[fl
     return one_place * request.wide**2, worst * request.wide**2
 
 
-def with_nearby(
-    book: Book, plan: Plan, subject: str, versions: Relatives, scale: float
-) -> float:
+def with_nearby(book: Book, plan: Plan, subject: str, versions: Relatives, scale: float) -> float:
     """Epsilon of the worst protected time of this release and of those near it.
 
     versions: of its recording, if all that is out of it are such: the finest stands for all.
@@ -145,7 +143,9 @@ def with_nearby(
     kernels = kernels_for(plan.request)
     if finest is not None:
         others = [row for row in rows if row.number not in {*versions.finer, *versions.coarser}]
-        return worst_nearby(_load(book, book.rows[finest - 1]), others, partial(_load, book), kernels, scale)
+        return worst_nearby(
+            _load(book, book.rows[finest - 1]), others, partial(_load, book), kernels, scale
+        )
     rows = [row for row in rows if row.number not in versions.coarser]
     first = int(plan.trace.times[0])
     parts = unnamed_parts(plan)  # the others are counted for their places
