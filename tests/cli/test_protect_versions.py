@@ -89,8 +89,7 @@ def test_versions_beside_other_versions_say_that_all_is_told(source: Path) -> No
     done("protect", source, *WHAT, *words)
     again = ("--mechanism", "noise", "--version", "b", "--radius", "60", "--version", "c")
     said = " ".join(done("protect", source, *WHAT, *again, "--radius", "90", "--again").split())
-    assert "You published another version of this recording." in said
-    assert "An earlier release shows everything of one time." in said
+    assert said.count("You published another version of this recording.") == 2
     assert "knows what b tells" not in said
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -21,15 +22,15 @@ from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.release.versions import Version, coarser, finer, in_order, layer_of
 from trailveil.traces.selection import Stretch
-from trailveil.traces.trace import Trace
 
 TRACE = ride(60, 20.0, still=(20, 35))
 PARTS = (Stretch("x", int(TRACE.times[20]), int(TRACE.times[35])),)
 RADII = (50.0, 75.0, 100.0, 200.0, 300.0)
 
 
-def planned(radius: float, method: Method = Method.NOISE, trace: Trace = TRACE) -> Plan:
-    return protect(trace, Request(PARTS, radius, method=method, floor=3.6, middle=2.5))
+@cache
+def planned(radius: float, method: Method = Method.NOISE) -> Plan:
+    return protect(TRACE, Request(PARTS, radius, method=method, floor=3.6, middle=2.5))
 
 
 def chain(radii: Sequence[float]) -> list[Plan]:
