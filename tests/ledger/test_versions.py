@@ -193,7 +193,7 @@ def test_totals_are_the_same_whichever_version_came_first(
     Cuts are the same to the last digit. Noise of another order is another noise: each holds what
     the finest promises, and the parts of noise are found to 1/256.
     """
-    whole = []
+    whole: list[list[float]] = []
     for number, order in enumerate(permutations(radii)):
         ledger, folder = open_ledger(tmp_path / f"state{number}"), tmp_path / str(number)
         folder.mkdir()
@@ -208,15 +208,15 @@ def test_totals_are_the_same_whichever_version_came_first(
         whole.append(totals(accounts[0]))
         for path in tmp_path.glob("*.gpx"):
             path.unlink()
-    for each in whole[1:]:
-        assert each == pytest.approx(whole[0], rel=1e-12 if method is Method.CUT else 2e-2)
+    for some in whole[1:]:
+        assert some == pytest.approx(whole[0], rel=1e-12 if method is Method.CUT else 2e-2)
 
 
 def test_no_version_passes_a_limit(ledger: Ledger, tmp_path: Path) -> None:
     """Not the coarser one either, where a finer one that is out tells more than that."""
     finest, coarsest = planned(ledger, 50.0, 300.0)
     publish(finest, ledger, tmp_path / "a.gpx")
-    with pytest.raises(Refused, match="must be at most 0[.]5, got 1"):
+    with pytest.raises(Refused, match=r"must be at most 0\.5, got 1"):
         publish(coarsest, ledger, tmp_path / "b.gpx", limit=0.5)
     publish(coarsest, ledger, tmp_path / "b.gpx", limit=1.01)
     (finer,) = planned(ledger, 25.0)

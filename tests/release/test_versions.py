@@ -61,11 +61,12 @@ def maps(layer: Layer, every: list[bytes]) -> tuple[FloatArray, FloatArray]:
     i = every.index(b"|".join(layer.about))
     smooth[:, i * size : i * size + layer.fresh.shape[1]] = layer.fresh
     independent[:, i * count : (i + 1) * count] = np.diag(layer.further**0.5)
+    shared = np.zeros_like(independent)
     for base, share in ((layer.finer, 1 - layer.share), (layer.coarser, layer.share)):
         if base is not None:
             whole, shared = maps(base, every)
             smooth = smooth + share * whole
-    return smooth, independent + (shared if layer.bases else 0.0)
+    return smooth, independent + shared
 
 
 def stacked(plans: Sequence[Plan]) -> FloatArray:

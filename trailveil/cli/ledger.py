@@ -1,7 +1,6 @@
 """`trailveil ledger show|export|verify`: what was released, and what it adds up to."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
 from trailveil.ledger.public import PUBLIC, in_words
 from trailveil.ledger.relatives import finest_of, name_in, relatives_of
+from trailveil.ledger.retractions import in_utc
 from trailveil.report.ledger import CANNOT_KNOW, if_there, place_words, told_of
 from trailveil.report.parts import count_of
 
@@ -96,11 +96,12 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
     body = book.body(ledger_row.number)
     return {
         "number": ledger_row.number,
-        "made_utc": _in_utc(ledger_row.recorded),
+        "output": body.get("output"),
+        "made_utc": in_utc(ledger_row.recorded),
         "subject": ledger_row.subject,
         "series": ledger_row.series or None,
-        "begin_utc": _in_utc(ledger_row.begin),
-        "end_utc": _in_utc(ledger_row.end),
+        "begin_utc": in_utc(ledger_row.begin),
+        "end_utc": in_utc(ledger_row.end),
         "mechanism": body.get("mechanism"),
         "parts": body.get("parts", []),
         "places": body.get("places", []),
@@ -153,7 +154,3 @@ def _line(release: dict[str, Any]) -> str:
 
 def _epsilon(value: float) -> str:
     return "all that can be told" if value > 1e9 else f"epsilon {said(value, 3)}"
-
-
-def _in_utc(when: int) -> str:
-    return datetime.fromtimestamp(when // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")

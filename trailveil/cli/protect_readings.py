@@ -65,6 +65,7 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
     reports = reports_of(options)
     about: dict[str, Any] = {"output": output.name, "retiming": retiming}
     how = {"again": options["again"], "instead": instead, "retiming": retiming, **whose}
+    how["output"] = output.name
     with commit_readings(readings_plan, ledger, **how) as receipt:
         about["further"] = receipt.further
         public = record_readings(readings_plan, cleaning, private=False, **about)
@@ -76,11 +77,12 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
             reports.staged(for_others, for_owner) as puts,
         ):
             receipt.put(put, *puts)
-    whole["output"] = file_named(output)
+    whole["output"], whole["retracted"] = file_named(output), list(receipt.retracted)
     if options["as_json"]:
         click.echo(json.dumps(whole))
     else:
-        short = brief_readings(whole, further=receipt.further)
+        stray = [each for each in receipt.retracted if each["output"] != output.name]
+        short = brief_readings(whole, further=receipt.further, stray=stray)
         click.echo(text_readings(whole) if options["explain"] else short)
 
 

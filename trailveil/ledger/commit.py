@@ -31,6 +31,7 @@ from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.places import check_known, load_places
 from trailveil.ledger.public import public_around
 from trailveil.ledger.recorded import StoredRelease, known_visits
+from trailveil.ledger.retractions import Retraction, listed_files, retractions
 from trailveil.release.drawing import draw
 from trailveil.release.places import Visited, shared_noise, visited
 from trailveil.release.plan import Plan, identity, released_rows
@@ -68,7 +69,8 @@ class Receipt(Generic[T]):
     drawn: the released fixes or readings, before their times are changed; released: as they leave.
     write: writes these in the format of a suffix. further: whether the recording, or a part of it,
     was released before with other noise. account: what it tells with all others; None for
-    readings. appeared: whether a file of it may be there: then it counts for ever.
+    readings. retracted: the releases that it stands for, which count no more. appeared: whether a
+    file of it may be there: then it counts for ever.
     """
 
     drawn: T
@@ -76,6 +78,7 @@ class Receipt(Generic[T]):
     write: Callable[[BinaryIO, str], None]
     further: bool
     account: Account | None
+    retracted: tuple[Retraction, ...] = ()
     appeared: bool = False
 
     def staged(self, output: Path, *, overwrite: bool) -> contextlib.AbstractContextManager[Put]:
@@ -148,7 +151,8 @@ def different(
         if not before or any(row.request == known_by.request for row in before):
             return None, []
         cuts = cuts_before(book, [row.number for row in before], begin, known_by.prints)
-    return released_before(subject, before, begin, end, series=series), cuts
+        files = listed_files(retractions(book, before))
+    return released_before(subject, before, begin, end, files, series=series), cuts
 
 
 def identified(
@@ -195,7 +199,7 @@ def publish(
 ) -> Receipt[Trace]:
     """Count a release, draw its noise and write it. how: as of `commit`, which see."""
     with (
-        commit(plan, ledger, **how) as receipt,
+        commit(plan, ledger, output=output.name, **how) as receipt,
         receipt.staged(output, overwrite=overwrite) as put,
     ):
         receipt.put(put)
@@ -213,14 +217,16 @@ def commit(
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
     limit: float | None = None,
+    output: str = "",
 ) -> Iterator[Receipt[Trace]]:
     """Count a release durably and draw its noise; within, its files are staged and appear.
 
     Where that fails before `Receipt.put`, it counts no more, unless another run relies on it. key:
     32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
-    again where it is recorded. limit: of epsilon in total. Raises Refused for a different release
-    of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
-    one beyond the limit, and for noise of `trailveil.release.mixture`, which only stands in for it.
+    again where it is recorded. limit: of epsilon in total. output: the name of its file. Raises
+    Refused for a different release of the recording unless `again` or `instead` (see
+    `trailveil.ledger.counting.count`), and for one beyond the limit, and for noise of
+    `trailveil.release.mixture`, which only stands in for it.
     """
     if not all(design.proof for design in plan.designs):
         raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
@@ -231,7 +237,8 @@ def commit(
     base = [
         identified(ledger, plan.trace, (*plan.identity[:2], *layer.about), key) for layer in layers
     ]
-    release = countable(plan, known_by.prints, tuple(each.request for each in base[:direct]))
+    bases = tuple(each.request for each in base[:direct])
+    release = countable(plan, known_by.prints, bases, output)
     drawing = drawn(plan, known_by.seed, retiming, *(each.seed for each in base))
     about = (ledger, release, known_by, drawing)
     how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}
@@ -262,7 +269,7 @@ def committed(
     """As `commit`, of any recording. drawing: as of `drawn`. how: it is counted."""
     with ledger.open() as book:
         counted = count(book, release, known_by.request, **how)
-    receipt = Receipt(*drawing, counted.further, counted.account)
+    receipt = Receipt(*drawing, counted.further, counted.account, counted.retracted)
     try:
         yield receipt
     except TrailveilError:
@@ -303,6 +310,7 @@ def commit_readings(
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
+    output: str = "",
 ) -> Iterator[Receipt[Readings]]:
     """As `commit`, of readings, which have no account: the file is a table of times and values.
 
@@ -316,7 +324,10 @@ def commit_readings(
     worst = max(epsilons, default=plan.request.epsilon)
     known_by = identified(ledger, plan.readings, identity_of(plan.readings, plan.request), key)
     noise_trace, prints = plan.mechanism.noise_trace, known_by.prints
-    release = Countable(*span(plan.readings), series, "readings", noise_trace, prints, worst)
+    begin, end = span(plan.readings)
+    release = Countable(
+        *(begin, end, series, "readings", noise_trace, prints, worst), output=output
+    )
     as_recorded, steps = draw_readings(plan, known_by.seed)
     leaves, grid = retimed(as_recorded, steps, retiming)
 

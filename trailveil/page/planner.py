@@ -108,6 +108,7 @@ class Planner:
             further=receipt.further,
             zone=source.zone,
             account=receipt.account,
+            retracted=receipt.retracted,
             instead=other_prices(planned, self._cache),
         )
         utility = utility_record(compare(source.trace, receipt.drawn))

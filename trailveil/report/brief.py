@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
+from trailveil.ledger.retractions import Retraction, listed_files
 from trailveil.release.plan import Plan
 from trailveil.report.ledger import all_versions, place_words, used_up
 from trailveil.report.parts import (
@@ -50,14 +51,14 @@ _CALLED = {
 
 
 def brief(
-    report: ReleaseReport, audit: str, *, coloured: bool = False, replaced: bool = False
+    report: ReleaseReport, audit: str, *, coloured: bool = False, stray: Sequence[Retraction] = ()
 ) -> str:
     """The object of `record`, private, in a few lines. audit: the command that checks the file.
 
-    coloured: for a terminal: what is hidden bold, warnings yellow. replaced: whether it stands for
-    earlier versions, of which files may still lie about.
+    coloured: for a terminal: what is hidden bold, warnings yellow. stray: the releases that it
+    stands for, of which files may still lie about.
     """
-    after = "delete every earlier file of this recording by another name. Then " if replaced else ""
+    after = f"delete {listed_files(stray, _MOST_PARTS)}. Then " if stray else ""
     after += f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
@@ -93,10 +94,12 @@ def _lines(report: ReleaseReport, after: str, parts: int, bold: str, yellow: str
     )
 
 
-def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
+def brief_readings(
+    report: dict[str, Any], *, further: bool = False, stray: Sequence[Retraction] = ()
+) -> str:
     """The object of `trailveil.report.readings.record_readings`, private, in a few lines.
 
-    further: whether the readings were released before, with other noise.
+    further: whether the readings were released before, with other noise. stray: as of `brief`.
     """
     target, worst, mechanism = report["target"], report["worst"], report["mechanism"]
     unit, whole = target["unit"], target["every_reading"]
@@ -125,6 +128,7 @@ def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
         ),
         *paragraph(f"Not protected: {others} and the times."),
         *listed("", [_BEFORE] if further else []),
+        *listed("", [f"Next: delete {listed_files(stray, _MOST_PARTS)}."] if stray else []),
         *listed("", ["--explain says what is assumed, and warns."]),
     ]
     return laid_out([Section(f"{hidden}: hidden in {report['output']}", items)])

@@ -12,6 +12,7 @@ from datetime import tzinfo
 import numpy as np
 
 from trailveil.ledger.accounting import Account
+from trailveil.ledger.retractions import Retraction, listed_files
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
@@ -55,6 +56,7 @@ def record(
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
     account: Account | None = None,
+    retracted: Sequence[Retraction] = (),
     instead: Sequence[Price] = (),
 ) -> schema.ReleaseReport:
     """Everything that is said of a release.
@@ -63,7 +65,8 @@ def record(
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
-    it. instead: what other mechanisms would cost, for the owner.
+    it. retracted: the releases that it stands for, which count no more. instead: what other
+    mechanisms would cost, for the owner.
     """
     fields = _kept_fields(plan, keep, retiming)
     report: schema.ReleaseReport = {
@@ -98,6 +101,12 @@ def record(
         report["heed"] = heed(plan)
         report["places"] = [place_of(plan, visited) for visited in plan.visited]
         report["ledger"] = None if account is None else counted(account)
+        report["retracted"] = list(retracted)
+        if retracted:
+            report["warnings"].append(
+                f"You took back {listed_files(retracted, len(retracted))}: delete each file that "
+                "this run did not replace."
+            )
     return report
 
 

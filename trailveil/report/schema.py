@@ -6,6 +6,8 @@ Those that are not required are for the owner alone, or of one mechanism.
 
 from typing import Any, NotRequired, TypedDict
 
+from trailveil.ledger.retractions import Retraction
+
 
 class AdversaryReport(TypedDict):
     """What one adversary is left with, and knew before; None for nothing learnt, and no idea."""
@@ -221,3 +223,4 @@ class ReleaseReport(TypedDict):
     heed: NotRequired[list[str]]
     places: NotRequired[list[PlaceReport]]
     ledger: NotRequired[LedgerReport | None]
+    retracted: NotRequired[list[Retraction]]
