@@ -216,6 +216,7 @@ def _reported(
         for_others = _public(reports.public, public, receipt)
     about |= {"zone": options["zone"], "account": receipt.account, "instead": prices}
     about["retracted"] = receipt.retracted
+    about["public"] = known_public(ledger, plan.trace, options["subject"])
     whole = record(plan, cleaning, output=output.name, **about)
     for_owner = _private(reports, whole, plan, receipt)
     return whole, reports.staged(for_others, for_owner)

@@ -25,7 +25,7 @@ from trailveil.report.parts import (
     styled,
 )
 from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport, Times
-from trailveil.report.text import circle, left_out, metres
+from trailveil.report.text import circle, left_out, metres, public_already
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
@@ -88,6 +88,7 @@ def _lines(report: ReleaseReport, after: str, parts: int, bold: str, yellow: str
             *paragraph(_cost(report)),
             *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
             *paragraph(_open(report), yellow),
+            *listed("", public_already(report)),
             *listed("", _before(report.get("ledger"), report)),
             *listed("", [f"Next: {after}"]),
         ],

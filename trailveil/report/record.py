@@ -20,6 +20,7 @@ from trailveil.release.halving import leaving_half
 from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
+from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.report import everywhere, schema
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
@@ -57,6 +58,7 @@ def record(
     keep: Sequence[str] = (),
     account: Account | None = None,
     retracted: Sequence[Retraction] = (),
+    public: Sequence[Position] = (),
     instead: Sequence[Price] = (),
 ) -> schema.ReleaseReport:
     """Everything that is said of a release.
@@ -65,8 +67,8 @@ def record(
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
-    it. retracted: the releases that it stands for, which count no more. instead: what other
-    mechanisms would cost, for the owner.
+    it. retracted: the releases that it stands for, which count no more. public: what is
+    public already around it. instead: what other mechanisms would cost, for the owner.
     """
     fields = _kept_fields(plan, keep, retiming)
     report: schema.ReleaseReport = {
@@ -101,6 +103,7 @@ def record(
         report["heed"] = heed(plan)
         report["places"] = [place_of(plan, visited) for visited in plan.visited]
         report["ledger"] = None if account is None else counted(account)
+        report["public"] = _public(plan, public, zone)
         report["retracted"] = list(retracted)
         if retracted:
             report["warnings"].append(
@@ -275,6 +278,17 @@ def _secret(plan: Plan, finding: Finding, zone: tzinfo | None) -> schema.PartRep
         "cut_s": finding.cut,
         "reckoned_with": finding.together,
         "exposures": [_exposure(finding, exposure) for exposure in finding.exposures],
+    }
+
+
+def _public(plan: Plan, public: Sequence[Position], zone: tzinfo | None) -> schema.PublicReport:
+    """What is public already: what makes a cut longer, and how much tells nothing more."""
+    return {
+        "counted": [
+            {"when_local": in_words(when, zone), "known_to_m": CIRCLE_68 * deviation}
+            for when, deviation in plan.request.public
+        ],
+        "besides": len({*public} - {*plan.request.public}),
     }
 
 

@@ -183,6 +183,13 @@ class LedgerReport(TypedDict):
     cannot_know: str
 
 
+class PublicReport(TypedDict):
+    """What is public already. counted: what a cut reckons with; besides: how many tell no more."""
+
+    counted: list[dict[str, Any]]
+    besides: int
+
+
 class RecordingReport(TypedDict):
     """How much was recorded, and what was mended."""
 
@@ -223,4 +230,5 @@ class ReleaseReport(TypedDict):
     heed: NotRequired[list[str]]
     places: NotRequired[list[PlaceReport]]
     ledger: NotRequired[LedgerReport | None]
+    public: NotRequired[PublicReport]
     retracted: NotRequired[list[Retraction]]
