@@ -42,15 +42,15 @@ def test_a_position_makes_the_next_cut_longer(source: Path) -> None:
 
 def test_what_was_counted_is_said_and_no_place(source: Path, tmp_path: Path) -> None:
     """In the few lines and in full: what makes the cut longer, and what tells nothing more."""
-    at, far = "2024-05-14T08:12:00Z", "2024-05-14T08:33:00Z"
-    for when in (at, far):
-        done("ledger", "import", "--at", "48.137,11.575", "--time", when, "--accuracy", "30")
+    far = ("--at", "48.137,11.575", "--time", "2024-05-14T08:33:00Z", "--accuracy", "30")
+    for imported in (AT, far):
+        done("ledger", "import", *imported)
     for more in ((), ("--explain",)):
         output = tmp_path / f"{len(more)}.gpx"
         said = " ".join(
             done("protect", source, *WHAT, "--tz", "UTC", "--again", "-o", output, *more).split()
         )
-        assert "Counted: what is public already, at 2024-05-14 08:12:00 UTC (to 30 m)." in said
+        assert "Counted: what is public already, at 2024-05-14 08:12:30 UTC (exact)." in said
         assert "1 position that is public already tells nothing more" in said
         assert "48.137" not in said
 
