@@ -93,6 +93,7 @@ def record(
     }
     if plan.everywhere:
         report["everywhere"] = everywhere.left(plan)
+        report["mechanism"]["grid_deg"] = plan.grid.released_step
     elif private:
         report["mechanism"] = {**report["mechanism"], **_of_design(plan)}
         report["secrets"] = [_secret(plan, finding, zone) for finding in plan.findings]
