@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.release.versions import Version
 from trailveil.traces.selection import Chosen
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 TRACE = ride(60, 20.0, still=(20, 35))
 CHOSEN = Chosen(("start+9m",), returns=False, ends=False)
@@ -150,6 +151,25 @@ def test_replace_withdraws_versions_together(ledger: Ledger, tmp_path: Path) -> 
         assert len(book.standing()) == 1
         number = book.standing()[0].number
         assert float(np.max(book.entry(number, b"").marks[0].information)) > 0
+
+
+def test_what_was_taken_back_is_known_no_more(ledger: Ledger, tmp_path: Path) -> None:
+    """Though a release came between, of which the ledger said that all was known by then."""
+    other = ride(80, 23.0, still=(20, 35))
+    other = replace(other, times=other.times + np.int64(9 * 86_400 * NANOSECONDS))
+    wide = replace(asked(10.0, Method.CUT), epsilon=50.0)
+    narrow = replace(wide, epsilon=1.0)
+    first, second, again = (
+        protect(trace, requested(trace, CHOSEN, request))
+        for trace, request in ((TRACE, wide), (other, narrow), (TRACE, narrow))
+    )
+    receipts = [
+        publish(plan, ledger, tmp_path / f"{i}.gpx", instead=i == 2)
+        for i, plan in enumerate((first, second, again))
+    ]
+    assert account(receipts[0]).known > 10
+    assert account(receipts[1]).known == account(receipts[0]).known
+    assert account(receipts[2]).known < 2
 
 
 def test_a_run_that_fails_lets_go_of_what_it_relied_on(ledger: Ledger, tmp_path: Path) -> None:

@@ -91,9 +91,14 @@ class Account:
         return max(self.times, self.one_place, *places)
 
     @property
+    def alone(self) -> float:
+        """What is known to be told of its times and places."""
+        return max(self.epsilon, self.times, *(place.total for place in self.places))
+
+    @property
     def known(self) -> float:
         """What is known to be told: without the parts that may be one place, or elsewhere."""
-        return max(self.epsilon, self.times, self.before, *(place.total for place in self.places))
+        return max(self.alone, self.before)
 
 
 def account(
@@ -199,11 +204,22 @@ def stated_in(book: Book, finest: int | None, plan: Plan) -> Stated:
 
 
 def _known_before(book: Book, subject: str) -> float:
-    """The most that is known to be told by the releases before: what is out stays out."""
+    """The most that is known to be told by the releases before: what is out stays out.
+
+    Each row says it of all before it, with such as were withdrawn since: of such a row, what it
+    tells itself is taken, and the one before it is asked.
+    """
     rows = [row for row in book.standing(subject) if not row.series]
-    bodies = (book.body(row.number) for row in reversed(rows))
-    known = next((body["known"] for body in bodies if body.get("known") is not None), 0.0)
-    return max(float(known), *(row.epsilon for row in rows), 0.0)
+    gone = [(row.withdraws, row.number) for row in book.rows if row.withdraws]
+    most = [row.epsilon for row in rows]
+    for row in reversed(rows):
+        body = book.body(row.number)
+        withdrawn_since = any(first < row.number < last for first, last in gone)
+        known = body.get("alone" if withdrawn_since else "known")
+        most += [] if known is None else [float(known)]
+        if known is not None and not withdrawn_since:
+            break
+    return max(most, default=0.0)
 
 
 def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:

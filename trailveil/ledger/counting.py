@@ -268,6 +268,7 @@ def _with_account(
         "epsilon": total.epsilon,
         "total": max(total.total, total.known) if nearby else None,
         "known": total.known if nearby or others else None,
+        "alone": total.alone,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
         "stated": Stated.of(plan),
