@@ -232,6 +232,28 @@ def test_totals_are_the_same_whichever_version_came_first(
         assert some == pytest.approx(whole[0], rel=1e-12 if method is Method.CUT else 2e-2)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_is_known_does_not_depend_on_the_order(
+    first: int, ledger: Ledger, tmp_path: Path
+) -> None:
+    """A coarser version of a larger epsilon, at its larger radius, adds nothing to it either."""
+    versions = [
+        Version("friends", asked(20.0, Method.CUT)),
+        Version("public", replace(asked(60.0, Method.CUT), epsilon=3.0)),
+    ]
+    receipts: list[Receipt[Trace]] = []
+    for i in (first, 1 - first, first):
+        (plan,) = protect_versions(ledger, TRACE, CHOSEN, [versions[i]])
+        receipts.append(publish(plan, ledger, tmp_path / f"{len(receipts)}.gpx"))
+    later = ride(80, 23.0, still=(20, 35))
+    later = replace(later, times=later.times + np.int64(9 * 86_400 * NANOSECONDS))
+    plan = protect(later, requested(later, CHOSEN, asked(30.0, Method.CUT)))
+    receipts.append(publish(plan, ledger, tmp_path / "later.gpx"))
+    assert account(receipts[0]).epsilon > (2 if first else 0)
+    for receipt in receipts[1:]:
+        assert 0.9 < account(receipt).known <= 1.0
+
+
 def test_no_version_passes_a_limit(ledger: Ledger, tmp_path: Path) -> None:
     """Not the coarser one either, where a finer one that is out tells more than that."""
     finest, coarsest = planned(ledger, 50.0, 300.0)

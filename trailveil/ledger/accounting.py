@@ -28,7 +28,7 @@ from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
 from trailveil.ledger.public import count_public
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
-from trailveil.ledger.relatives import Relatives, finest_of, name_in
+from trailveil.ledger.relatives import Relatives, coarser_ones, finest_of, name_in
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
@@ -93,7 +93,7 @@ class Account:
     @property
     def alone(self) -> float:
         """What is known to be told of its times and places."""
-        return max(self.epsilon, self.times, *(place.total for place in self.places))
+        return max(self.times, 0.0, *(place.total for place in self.places))
 
     @property
     def known(self) -> float:
@@ -148,7 +148,7 @@ def account(
         places,
         len(overlapping),
         stated.epsilon(fresh),
-        _known_before(book, subject) if nearby or overlapping else 0.0,
+        _known_before(book, subject, versions) if nearby or overlapping else 0.0,
         stated,
         (plan.version if versions.coarser else "") if finest is None else name_in(book, finest),
     )
@@ -203,16 +203,20 @@ def stated_in(book: Book, finest: int | None, plan: Plan) -> Stated:
     return Stated.of(plan) if said is None else Stated(*said)
 
 
-def _known_before(book: Book, subject: str) -> float:
+def _known_before(book: Book, subject: str, versions: Relatives) -> float:
     """The most that is known to be told by the releases before: what is out stays out.
 
-    Each row says it of all before it, with such as were withdrawn since: of such a row, what it
-    tells itself is taken, and the one before it is asked.
+    Each row says it of all before it, with such as were withdrawn since, or are coarser versions of
+    a later one, which stand for nothing: of such a row, what it tells itself is taken, and the one
+    before it is asked. versions: of the release that is counted.
     """
     rows = [row for row in book.standing(subject) if not row.series]
-    gone = [(row.withdraws, row.number) for row in book.rows if row.withdraws]
-    most = [row.epsilon for row in rows]
+    coarser = dict.fromkeys(versions.coarser, len(book.rows) + 1) | coarser_ones(book, rows)
+    gone = [*coarser.items(), *((row.withdraws, row.number) for row in book.rows if row.withdraws)]
+    most = [row.epsilon for row in rows if row.number not in coarser]
     for row in reversed(rows):
+        if row.number < coarser.get(row.number, 0):
+            continue
         body = book.body(row.number)
         withdrawn_since = any(first < row.number < last for first, last in gone)
         known = body.get("alone" if withdrawn_since else "known")
