@@ -40,6 +40,21 @@ def test_a_position_makes_the_next_cut_longer(source: Path) -> None:
     done("verify", private, source, source.with_name("c.gpx"))
 
 
+def test_what_was_counted_is_said_and_no_place(source: Path, tmp_path: Path) -> None:
+    """In the few lines and in full: what makes the cut longer, and what tells nothing more."""
+    far = ("--at", "48.137,11.575", "--time", "2024-05-14T08:33:00Z", "--accuracy", "30")
+    for imported in (AT, far):
+        done("ledger", "import", *imported)
+    for more in ((), ("--explain",)):
+        output = tmp_path / f"{len(more)}.gpx"
+        said = " ".join(
+            done("protect", source, *WHAT, "--tz", "UTC", "--again", "-o", output, *more).split()
+        )
+        assert "Counted: what is public already, at 2024-05-14 08:12:30 UTC (exact)." in said
+        assert "1 position that is public already tells nothing more" in said
+        assert "48.137" not in said
+
+
 def test_the_public_track_of_a_ride_leaves_nothing_to_hide(source: Path, tmp_path: Path) -> None:
     """All of it, or a part: what is hidden must lie farther off."""
     trace = ride(180, 20.0)

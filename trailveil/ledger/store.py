@@ -64,7 +64,7 @@ class Ledger:
     @property
     def stamp(self) -> tuple[int, ...]:
         """What changes whenever anybody writes to it; nothing where it cannot be told."""
-        return _stamp(self.folder / _FILE)
+        return stamp_of(self.folder / _FILE)
 
     @contextlib.contextmanager
     def open(self, known: Session | None = None) -> Iterator[Book]:
