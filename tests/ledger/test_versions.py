@@ -221,6 +221,8 @@ def test_totals_are_the_same_whichever_version_came_first(
         last = published(ledger, folder, [(radius,) for radius in order], limit=1.01, **how)
         again = published(ledger, tmp_path, [(radius,) for radius in order], limit=1.01, **how)
         accounts = [account(receipt) for receipt in (list(last.values())[-1], *again.values())]
+        for name, receipt in last.items():  # drawn again from what the ledger keeps
+            assert np.array_equal(again[name].drawn.positions, receipt.drawn.positions)
         for each in accounts:
             assert totals(each) == pytest.approx(totals(accounts[0]), rel=1e-12)
             assert each.finest == f"v{radii[0]:.0f}"
