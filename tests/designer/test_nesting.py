@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trailveil.designer.nesting import added, narrowed, widened
+from trailveil.designer.nesting import added, mixed, narrowed, widened
 from trailveil.designer.table import asked_of, noise_of
 from trailveil.designer.window import WindowNoise
 from trailveil.errors import Refused
@@ -66,6 +66,34 @@ def test_narrowed_noise_is_a_share_of_what_is_published() -> None:
     proof = {**noise.proof, "even": (noise.even * smaller).tolist()}
     assert noise.odd is not None
     assert check({**proof, "odd": (noise.odd * smaller).tolist()}) != []
+
+
+def test_mixed_noise_is_between_both_and_the_least_share() -> None:
+    """Proved to nest on either side to the last digit, and to hold; a smaller share does not."""
+    finer, design, coarser = (noise_of(*asked(radius, 2)) for radius in (50.0, 100.0, 200.0))
+    coarser = widened(finer, coarser, asked(200.0, 2))
+    (noise,), share = mixed([finer], [coarser], [design], [asked(100.0, 2)])
+    # The theorem of mixtures: this share is enough, and here a fifth of it is.
+    bounds = [asked(radius, 2)[3] for radius in (50.0, 100.0, 200.0)]
+    enough = (bounds[0] - bounds[1]) / (bounds[0] - bounds[2])
+    assert 0 < share <= enough
+    assert is_nested(finer, noise)
+    assert is_nested(noise, coarser)
+    assert not is_nested(noise, finer)
+    assert check(noise.proof) == []
+    less = 1 - 1 / (256 * share)
+    proof = {**noise.proof, "even": (noise.even * less).tolist()}
+    assert noise.odd is not None
+    assert check({**proof, "odd": (noise.odd * less).tolist()}) != []
+    fresh = added(coarser, finer)  # what is added to the finer one is that share of the difference
+    assert np.allclose(
+        noise.even @ noise.even.T - share * fresh.even @ fresh.even.T,
+        (coarser.even @ coarser.even.T - fresh.even @ fresh.even.T),
+        rtol=0,
+        atol=1e-9 * np.max(coarser.even) ** 2,
+    )
+    with pytest.raises(Refused, match="must have less noise than the one that is published"):
+        mixed([finer], [coarser], [design], [asked(250.0, 2)])
 
 
 def test_a_finer_version_that_assumes_something_else_is_refused() -> None:

@@ -215,13 +215,13 @@ def _known_before(book: Book, subject: str, versions: Relatives) -> float:
     gone = [*coarser.items(), *((row.withdraws, row.number) for row in book.rows if row.withdraws)]
     most = [row.epsilon for row in rows if row.number not in coarser]
     for row in reversed(rows):
-        if row.number < coarser.get(row.number, 0):
+        stale = row.number < coarser.get(row.number, 0)
+        stale |= any(first < row.number < last for first, last in gone)
+        if stale and row.number in coarser:  # what it told was of a finer one, or is told by it
             continue
-        body = book.body(row.number)
-        withdrawn_since = any(first < row.number < last for first, last in gone)
-        known = body.get("alone" if withdrawn_since else "known")
+        known = book.body(row.number).get("alone" if stale else "known")
         most += [] if known is None else [float(known)]
-        if known is not None and not withdrawn_since:
+        if known is not None and not stale:
             break
     return max(most, default=0.0)
 

@@ -338,6 +338,8 @@ def check_total(account: Account, limit: float | None, asked: float) -> None:
 def _what_fits(account: Account, limit: float, asked: float) -> str:
     if account.overlapping and not account.finest:
         return "nothing more of this recording fits: it was released before in another way"
+    if account.finest and account.fresh <= 0:
+        return f"{account.finest}, which is out, tells that already: state a larger --total-epsilon"
     room = limit - (account.one_place - account.fresh)
     if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
         return "nothing more fits; name places that come back before they do (trailveil place add)"
