@@ -163,7 +163,7 @@ def floors() -> Iterator[str]:
                 for row in rows
                 if row["adversary"] == adversary and row["in_68"] is not None
             ]
-            cells.append(f"{100 * max(shares):.0f} at most" if shares else "")
+            cells.append(f"{100 * max(shares):.0f}" if shares else "")
         yield f"|{'|'.join(cells)}|"
 
 

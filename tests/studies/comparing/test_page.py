@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import comparison, validation
 from benchmarks.comparison import COLUMNS, FACTS, KEPT, ON_RECORDINGS, kept, lines, nearest, table
-from benchmarks.validation import CLAIMS, PAGE, PICTURE, ROOT, Claim, measured, with_tables
+from benchmarks.validation import CLAIMS, PAGE, PICTURE, ROOT, Claim, floors, measured, with_tables
 from trailveil.privacy.promises import FLOORS
 
 
@@ -74,7 +74,20 @@ def test_sentences_of_the_page_are_cells_of_it(mechanism: str, head: str, most: 
 def test_a_floor_that_ships_is_no_better_than_measured() -> None:
     """To the 2 % by which the resampling of people varies: two digits are stated."""
     for activity, of_activity in validation.results("activity_floors")["activities"].items():
-        floors = FLOORS[activity]
-        for ships, where in zip(floors, ("end", "middle"), strict=True):
+        for ships, where in zip(FLOORS[activity], ("end", "middle"), strict=True):
             bound = of_activity["floors"][where]["bound"]
             assert bound is None or ships <= 1.02 * bound
+
+
+def test_the_page_of_paces_has_the_figures_that_were_measured() -> None:
+    """Floors that ship, the slowest tenth of people against either adversary, and of how many."""
+    page = (ROOT / "docs" / "activities.md").read_text(encoding="utf-8")
+    for row in list(floors())[2:]:
+        counts, *both = row.strip("|").split("|")[:3]
+        activity, numbers = counts.split(": ")
+        stated = (
+            [f"{ships}; {slowest} m/s" for ships, _, slowest in (cell.split(", ") for cell in both)]
+            if "too few" not in both[0]
+            else ["as a walk: four runners are too few", ""]
+        )
+        assert f"|{activity}|{'|'.join(stated)}|{numbers}|" in page
