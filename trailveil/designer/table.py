@@ -70,6 +70,7 @@ def noise_of(
     return noise
 
 
+@lru_cache(maxsize=512)  # asked for again and again, of every window of a batch
 def asked_of(
     seconds: float, sides: int, adversaries: tuple[Knowledge, ...], bound: float
 ) -> tuple[float, int, tuple[Knowledge, ...], float]:

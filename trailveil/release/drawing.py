@@ -39,7 +39,9 @@ def _unshared(plan: Plan, seeds: tuple[bytes, ...], axis: str) -> FloatArray:
     """One draw (n,) of the noise that is the release's, or that of its versions, for one axis."""
     if plan.layer is not None:
         return np.asarray(sum(plan.layer.drawn(seeds, axis)))
-    alone = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
+    alone = plan.mechanism
+    if plan.common:
+        alone = replace(alone, factor=alone.factor[:, : plan.own_columns])
     return noise_of(alone, seeds[0], axis)
 
 

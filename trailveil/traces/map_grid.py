@@ -17,6 +17,7 @@ _ANGLES = np.arange(-_MOST_TURNED, _MOST_TURNED, _NEAR_STEPS / _LONGEST)
 _TURNS = np.stack(
     [[np.cos(_ANGLES), np.sin(_ANGLES)], [-np.sin(_ANGLES), np.cos(_ANGLES)]]
 ).transpose(2, 0, 1)
+_SPIN = np.exp(1j * _ANGLES)
 # Ways that are looked at first, whichever way they are turned.
 _FIRST = 40
 # Fixes in a row that are looked at, at up to three places of a long recording.
@@ -47,16 +48,19 @@ def _map_step(parts: list[FloatArray]) -> float:
     ways = ways[:: len(ways) // (_MOST * len(_AHEAD)) + 1]
     lengths = np.hypot(*ways.T)
     ways, lengths = ways[lengths > 0], lengths[lengths > 0]
+    tried = []
     for step in _STEPS:
         short = np.flatnonzero(lengths <= _LONGEST * step)
         some = short[:: short.size // _MOST + 1]
         # Short ways are near no way at all on every grid.
         long = some[lengths[some] > (0.5 + _NEAR_STEPS) * step]
-        first = ways[long[:: long.size // _FIRST + 1]] / step
-        if long.size < _DISTINCT_WAYS:
-            continue
-        likely = _likely(first)
-        if likely.any() and _on_grid(ways[some] / step, _TURNS[likely]):
+        if long.size >= _DISTINCT_WAYS:
+            tried.append((step, some, ways[long[:: long.size // _FIRST + 1]] / step))
+    for number, turns in _likely([first for _, _, first in tried]):
+        step, some, first = tried[number]
+        near = np.mean(_nearest_steps(first @ _TURNS[turns])[1], axis=1)
+        likely = turns[near >= _SHARE_ON - _NEAR_STEPS]
+        if _on_grid(ways[some] / step, _TURNS[likely]):
             return step
     return 0.0
 
@@ -95,17 +99,18 @@ def _near_metres(positions: FloatArray) -> FloatArray:
     return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)])[: len(positions)]
 
 
-def _likely(ways: FloatArray) -> NDArray[np.bool_]:
-    """At which of all turns (t,) ways (n, 2), in steps, may be of a square grid."""
-    most_off = (1 - _SHARE_ON + _NEAR_STEPS) * len(ways)
-    # Most turns miss more of the first few than they may of all of them.
-    few = np.multiply.outer(np.exp(1j * _ANGLES), ways[:_DISTINCT_WAYS] @ [1, 1j])
+def _likely(each: list[FloatArray]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Which of some ways (n, 2), in steps, may be of a square grid, and at which of all turns.
+
+    Of each the first few alone are looked at: most turns miss more of them than they may of all.
+    """
+    if not each:
+        return []
+    most_off = np.array([(1 - _SHARE_ON + _NEAR_STEPS) * len(ways) for ways in each])
+    few = _SPIN[:, None] * (np.stack([ways[:_DISTINCT_WAYS] for ways in each]) @ [1, 1j])[:, None]
     off = [abs(part - np.rint(part)) > _NEAR_STEPS + 1e-9 for part in (few.real, few.imag)]
-    likely = np.count_nonzero(off[0] | off[1], axis=1) <= most_off
-    if likely.any():
-        near = np.mean(_nearest_steps(ways @ _TURNS[likely])[1], axis=1)
-        likely[likely] = near >= _SHARE_ON - _NEAR_STEPS
-    return np.asarray(likely)
+    likely = np.count_nonzero(off[0] | off[1], axis=2) <= most_off[:, None]
+    return [(int(i), np.flatnonzero(likely[i])) for i in np.flatnonzero(likely.any(axis=1))]
 
 
 def _on_grid(ways: FloatArray, turns: FloatArray) -> bool:
