@@ -61,8 +61,10 @@ def test_the_public_track_of_a_ride_leaves_nothing_to_hide(source: Path, tmp_pat
     part = tmp_path / "part.gpx"
     with part.open("wb") as out:
         write(cut_out(trace, trace.times > trace.times[100]), out, ".gpx")
-    assert "79 positions, to 20 m" in done("ledger", "import", part, "--accuracy", "20")
-    assert "tells it to" in refused("protect", source, *WHAT[:2], "start+40m", *WHAT[3:])
+    assert "79 positions, within 20 m 68 times in 100" in done(
+        "ledger", "import", part, "--accuracy", "20"
+    )
+    assert "tells it within" in refused("protect", source, *WHAT[:2], "start+40m", *WHAT[3:])
     done("ledger", "import", source)
     assert "tells it exactly" in refused("protect", source, *WHAT)
     assert "use --mechanism cut" in refused("protect", source, *WHAT, "--mechanism", "noise")
@@ -72,7 +74,7 @@ def test_the_public_track_of_a_ride_leaves_nothing_to_hide(source: Path, tmp_pat
 def test_photos(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     path.write_bytes(photo())
-    assert "1 position, to 30 m, 2024-05-14 12:00:30 UTC" in done(
+    assert "1 position, within 30 m 68 times in 100, 2024-05-14 12:00:30 UTC" in done(
         "ledger", "import", path, "--accuracy", "30"
     )
     path.write_bytes(photo(position=((0, 1),) * 6))
@@ -103,7 +105,9 @@ def test_the_circle_that_was_stated_is_said_again(source: Path) -> None:
         "--accuracy",
         "30",
     )
-    assert "tells it to 30 m, by a position in it" in refused("protect", source, *WHAT)
+    assert "tells it within 30 m 68 times in 100, by a position in it" in refused(
+        "protect", source, *WHAT
+    )
 
 
 def test_a_place_with_a_name_that_is_public_is_told(source: Path) -> None:

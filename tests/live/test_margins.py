@@ -99,8 +99,11 @@ def test_a_position_beside_a_visit_makes_the_silence_after_it_longer() -> None:
         for after in (margins.passing, longer)
     )
     assert heeding <= 1 / FAST.variance < blind
-    for where, known_to in ((NOW, "exactly"), (NOW + 70 * NANOSECONDS, "to 8 m")):
+    for where, known_to in (
+        (NOW, "exactly"),
+        (NOW + 70 * NANOSECONDS, "within 8 m 68 times in 100"),
+    ):
         with pytest.raises(Refused, match=f"nothing can be hidden any more: .* {known_to}; begin"):
             margins.after(NOW, NOW, [Position(where, 0.0)])
-    with pytest.raises(Refused, match=r"tells to 5[89] m"):  # the circle that was stated
+    with pytest.raises(Refused, match=r"tells within 5[89] m"):  # the circle that was stated
         margins.after(NOW, NOW, [Position(NOW, 60 / 1.5096)])

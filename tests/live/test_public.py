@@ -80,7 +80,7 @@ def test_a_stream_ends_where_nothing_can_be_hidden_any_more(ledger: Ledger) -> N
     out: list[Fix] = []
     with (
         Stream(ledger=ledger, activity="ride", radius=60.0) as stream,
-        pytest.raises(Refused, match=r"nothing can be hidden any more: .* tells to 10 m"),
+        pytest.raises(Refused, match=r"nothing can be hidden any more: .* tells within 10 m"),
     ):
         out.extend(released for fix in whole for released in stream.take(fix))
     assert out

@@ -83,6 +83,17 @@ def test_after_a_crash_what_may_have_left_is_refused(ledger: Ledger) -> None:
         assert len(taken(stream, whole[11:])) == len(whole) - 11
 
 
+def test_a_crash_before_anything_left_is_no_other_stream(ledger: Ledger) -> None:
+    whole = fixes(ride(60, 20.0))
+    crashed = Stream(ledger=ledger, activity="ride")
+    assert not taken(crashed, whole[:20])
+    crashed._file.close()
+    with Stream(ledger=ledger, activity="ride") as stream:
+        taken(stream, whole[20:])
+    with ledger.open() as book:
+        assert len(book.standing("me")) == 1
+
+
 def test_the_ledger_has_a_row_for_each_day(ledger: Ledger) -> None:
     day = 86_400
     times = np.array([0.0, 10.0, day, day + 10, 3 * day])

@@ -139,8 +139,8 @@ def test_what_is_far_changes_nothing() -> None:
     [
         ([at(30.0)], "tells it exactly, by a position in it"),
         ([at(30.9)], "tells it exactly, by a position in it"),
-        ([at(30.0, 30.0)], r"tells it to \d+ m, by a position in it"),
-        ([at(31.2)], r"tells it to \d+ m, by a position beside it"),
+        ([at(30.0, 30.0)], r"tells it within \d+ m 68 times in 100, by a position in it"),
+        ([at(31.2)], r"tells it within \d+ m 68 times in 100, by a position beside it"),
     ],
 )
 def test_a_part_that_is_public_is_refused(public: list[Position], message: str) -> None:

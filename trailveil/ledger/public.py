@@ -124,4 +124,4 @@ def count_public(book: Book, subject: str) -> int:
 def in_words(positions: int, accuracy: float) -> str:
     """How much is public, and how well it is known."""
     many = f"{positions:,} position{'s' * (positions != 1)}"
-    return f"{many}, {'exact' if accuracy == 0 else f'to {accuracy:g} m'}"
+    return f"{many}, {'exact' if accuracy == 0 else f'within {accuracy:g} m 68 times in 100'}"

@@ -104,7 +104,8 @@ class Margins:
 
     def _nothing_hidden(self, variance: float) -> Refused:
         """variance: square metres that are left of a visit."""
-        known = f"to {CIRCLE_68 * variance**0.5:,.0f} m" if variance > 0 else "exactly"
+        circle = CIRCLE_68 * variance**0.5
+        known = f"within {circle:,.0f} m 68 times in 100" if variance > 0 else "exactly"
         wait = math.ceil((self.before / NANOSECONDS + self.uncertain) / 60)
         return Refused(
             "nothing can be hidden any more: a stream must not come from a place that is public, "

@@ -95,6 +95,7 @@ class Stream:
         self._ident: str = record.get("ident") or fresh_seed().hex()
         self._through: int = record.get("through", _BEFORE_ALL)
         self._saved: dict[str, Any] = {"asked": asked, "ident": self._ident}
+        self._begun = bool(record)
         self._rule: Moving | Cutting | None = None
         if self._request.method is Method.CUT:
             how = (delay, record.get("rule"), self._through)
@@ -171,12 +172,12 @@ class Stream:
 
     def _taken(self, fix: Fix) -> list[Fix]:
         """Take a fix whose time counts."""
-        begins, since = self._rule is None, fix.time
+        since = fix.time
         if isinstance(self._rule, Cutting):
             since = self._rule.since(fix.time)
         (self._rule or Moving).reckon_with(self._public.around(since, fix.time), fix.time)
         rule = self._rule or Moving.begun(self._request, fix)
-        changed, last = rule.advance(fix) or begins, fix.time
+        changed, last = rule.advance(fix) or not self._begun, fix.time
         if isinstance(rule, Cutting):
             for last, doubtful in enumerate(self._contradicted, fix.time + 1):
                 rule.look(replace(doubtful, time=last))
@@ -243,5 +244,5 @@ class Stream:
     def _save(self, through: int) -> None:
         if self._rule is None or self._last == _BEFORE_ALL:
             return  # nothing has begun
-        self._through = through
+        self._through, self._begun = through, True
         self._file.save({**self._saved, "through": through, "rule": self._rule.record})

@@ -164,7 +164,9 @@ def check_noise(
 def nothing_hidden(around: Around, variance: float) -> Refused:
     """What is said of a part that is public already. variance: square metres that are left."""
     circle = CIRCLE_68 * variance**0.5  # as it is stated, 68 times in 100
-    left = f"tells it to {circle:,.0f} m" if variance > 0 else "tells it exactly"
+    left = (
+        f"tells it within {circle:,.0f} m 68 times in 100" if variance > 0 else "tells it exactly"
+    )
     where = "in it" if around.inside > 0 else "beside it"
     return Refused(
         f"a protected part must be of a place that is not public, got one of which what is public "
