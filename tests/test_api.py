@@ -201,7 +201,6 @@ def test_a_version_that_nobody_has_is_replaced(ride: Path, ledger: Ledger) -> No
         (lambda: tv.protect(DAY, adversaries="plain"), "must be a list of"),
         (lambda: tv.protect(DAY, prior=PRIOR), "a file, or a kernel, got Prior"),  # type: ignore[call-overload]  # on purpose
         (lambda: tv.compose(PRIOR, []), "must get a kernel, got Prior"),  # type: ignore[arg-type]  # on purpose
-        (lambda: tv.compose(PRIOR.kernel, [None]), "each be a Release, got NoneType"),  # type: ignore[list-item]  # on purpose
         (lambda: tv.Adversary.knows([1.0], [8.0], 0.0), "a positive variance"),
         (lambda: tv.Adversary.knows([1.0], [8.0, 9.0], 1.0), "weights must be finite"),
         (lambda: tv.kernels.Function(lambda a, b: a - b)([1.0, 2.0], [1.0, 2.0]), "as a.:, None"),
@@ -212,6 +211,51 @@ def test_a_version_that_nobody_has_is_replaced(ride: Path, ledger: Ledger) -> No
 def test_what_is_easily_mistaken_is_refused_in_words(call: Any, words: str) -> None:
     with pytest.raises(InvalidValue, match=words):
         call()
+
+
+ANY: Any = tv  # what follows is mistaken on purpose
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ANY.design(PRIOR.kernel, [SECRET], budget=1.0), "prior must be Prior, got RBF"),
+        (lambda: ANY.design(PRIOR, [2.0], budget=1.0), "each of secrets must be Secret, got float"),
+        (lambda: ANY.design(PRIOR, SECRET, budget="1"), "budget must be a number, got str"),
+        (lambda: ANY.exposure(PRIOR, [SECRET], None), "secret must be Secret, got list: one at"),
+        (lambda: ANY.exposure(PRIOR, SECRET, (1, 2)), "the first of what tv.design returns"),
+        (lambda: ANY.Adversary.sees_stillness((1.0, 2.0)), r"write \[\(60, 120\)\]"),
+        (lambda: ANY.Secret.at("60"), "times must be seconds"),
+        (lambda: ANY.kernels.Matern32("2", 3.0), "must be a number, got str"),
+        (lambda: ANY.protect("ride.gpx"), "trace must be Trace, got str: tv.read"),
+        (lambda: ANY.protect(DAY, {"radius": 50}), "request must be Request, got dict"),
+        (lambda: ANY.protect(DAY, at=5), "at must be Iterable, got int"),
+        (lambda: ANY.protect(DAY, radius="100"), "radius must be a number, got str"),
+        (lambda: ANY.protect(DAY, everywhere="yes"), "everywhere must be bool, got str"),
+        (lambda: ANY.protect(DAY, ledger="state"), "must be Ledger, got str: tv.open_ledger"),
+        (lambda: ANY.protect(DAY, versions=["friends"]), "versions must be Mapping, got list"),
+        (lambda: ANY.protect(DAY, versions={"friends": 50}), "a version must be Mapping, got int"),
+        (lambda: ANY.publish(DAY, "out.gpx"), "plan must be Plan, got Trace"),
+        (lambda: ANY.write("out.gpx", DAY), "trace must be Trace, got str"),
+        (lambda: ANY.compose(PRIOR.kernel, [None]), "each of releases must be Release, got None"),
+        (lambda: ANY.read(5), "source must be str or PathLike, got int"),
+        (lambda: ANY.plots.trade_off(None, "ab"), "each of asked must be a number, got str"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_in_words(call: Any, words: str) -> None:
+    with pytest.raises(InvalidValue, match=words):
+        call()
+
+
+def test_one_alone_is_a_list_of_one(ledger: Ledger) -> None:
+    knows = tv.Adversary.knows_point()
+    prior = tv.Prior(tv.kernels.RBF(2.0) + tv.kernels.White(0.1), np.arange(5.0))
+    alone: Any = ANY.design(prior, SECRET, budget=1.0, adversaries=knows)
+    listed = tv.design(prior, [SECRET], budget=1.0, adversaries=[knows])
+    assert alone[1].outcomes[0].deviation == listed[1].outcomes[0].deviation
+    one: Any = {"at": "08:50", "between": ("08:39", "09:21"), "tz": "UTC"}
+    many = tv.protect(DAY, at=["08:50"], between=[("08:39", "09:21")], tz="UTC", ledger=ledger)
+    assert tv.protect(DAY, **one, ledger=ledger).request == many.request
 
 
 @pytest.mark.parametrize("name", tv.__all__)

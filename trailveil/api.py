@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from trailveil.checks.scan import Scan, scan
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_kind
 from trailveil.files.keys import load_key
 from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
@@ -66,7 +66,7 @@ def read(
     >>> len(tv.read("read.gpx"))
     907
     """
-    return load(Path(source), zone=zone_named(tz), every=every, keep=keep, most=most)[0]
+    return load(_path("source", source), zone=zone_named(tz), every=every, keep=keep, most=most)[0]
 
 
 def read_readings(
@@ -82,7 +82,7 @@ def read_readings(
     column: of the values, unit: of them, such as degC; one of them at least.
     """
     zone = zone_named(tz)
-    return load_readings(Path(source), column=column, unit=unit, zone=zone, most=most)[0]
+    return load_readings(_path("source", source), column=column, unit=unit, zone=zone, most=most)[0]
 
 
 def write(trace: Trace, output: File, *, overwrite: bool = False) -> None:
@@ -92,7 +92,8 @@ def write(trace: Trace, output: File, *, overwrite: bool = False) -> None:
 
     >>> tv.write(tv.datasets.simulated_day(), "written.csv")
     """
-    path = Path(output)
+    check_kind("trace", trace, Trace)
+    path = _path("output", output)
     format_to_write(path.suffix)
     with staged(path, lambda out: write_trace(trace, out, path.suffix), overwrite=overwrite) as put:
         put()
@@ -163,16 +164,19 @@ def protect(
     >>> list(plans)
     ['friends', 'public']
     """
-    book = user_ledger() if ledger is None else ledger
+    check_kind("trace", trace, Trace, "tv.read gives one of a file")
+    book = _ledger(ledger)
     secret = load_key(key) if isinstance(key, Path) else key
     if request is not None and set(options) - set(Selection.__annotations__):
         raise InvalidValue("a request must come without options of its own, got both: state one")
     whole = request_of(options) if request is None else request
+    check_kind("request", whole, Request, "or state options by name")
     places = known_places(book, trace, subject=subject, key=secret)
     cache = DesignCache.of(book.folder, book.key)
     whose: dict[str, Any] = {"subject": subject, "key": secret, "places": places}
     with one_thread():
         if versions is not None:
+            check_kind("versions", versions, Mapping, "options of each by its name")
             stated = [Version(name, _of_version(options, more)) for name, more in versions.items()]
             about = (book, trace, chosen_of(options), stated)
             plans = protect_versions(*about, **whose, cache=cache, alone=again or replace)
@@ -184,8 +188,21 @@ def protect(
     return dataclasses.replace(plan, subject=subject, key=secret)
 
 
+def _path(name: str, stated: File) -> Path:
+    check_kind(name, stated, str | PathLike, "name a file")
+    return Path(stated)
+
+
+def _ledger(stated: Ledger | None) -> Ledger:
+    if stated is None:
+        return user_ledger()
+    check_kind("ledger", stated, Ledger, "tv.open_ledger opens one")
+    return stated
+
+
 def _of_version(shared: Options, more: Options) -> Request:
     """What is asked of a version. Raises InvalidValue for what all versions must share."""
+    check_kind("a version", more, Mapping, 'such as {"radius": 50}')
     differ = {"mechanism", "radius", "epsilon", "order", "leave"}
     if wrong := set(more) - differ:
         raise InvalidValue(
@@ -222,11 +239,12 @@ def publish(
     >>> len(receipt.released) == len(tv.read("shared.gpx"))
     True
     """
-    path = Path(output)
+    check_kind("plan", plan, Plan, "tv.protect gives one, or one for each version")
+    path = _path("output", output)
     check_writable(path, overwrite=overwrite or replace)
     return publish_plan(
         plan,
-        user_ledger() if ledger is None else ledger,
+        _ledger(ledger),
         path,
         overwrite=overwrite or replace,
         again=again,
@@ -259,6 +277,7 @@ def audit(
     True
     """
     check_options(selection, Selection)
+    original, released = _path("original", original), _path("released", released)
     chosen = chosen_of(selection)
     return scan(
         (str(original), bytes_of(original, size_of(most))),

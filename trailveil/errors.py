@@ -17,10 +17,15 @@ protect it: what is kept, or told of many recordings, is `public`, without that.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from math import copysign, inf, isfinite
+from numbers import Real
+from types import UnionType
+from typing import TypeVar, cast
+
+T = TypeVar("T")
 
 
 class TrailveilError(Exception):
@@ -106,12 +111,39 @@ def said(number: float, digits: int = 6) -> str:
 
 def number_between(name: str, number: float, least: float, most: float) -> float:
     """A number above the least and below the most that it may be. Raises InvalidValue."""
+    check_number(name, number)
     if not least < number < most:  # as it is: one of 400 digits is no float
         raise InvalidValue(
             f"{name} must be a number above {said(least)} and below {said(most)}, got "
             f"{said(number)}"
         )
     return float(number)
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise InvalidValue for what is no number, such as text."""
+    if not isinstance(value, Real):
+        raise InvalidValue(f"{name} must be a number, got {type(value).__name__}")
+
+
+def check_kind(name: str, value: object, kind: type | UnionType, instead: str = "") -> None:
+    """Raise InvalidValue for a value that is of another kind; what to say instead."""
+    if not isinstance(value, kind):
+        kinds = kind.__args__ if isinstance(kind, UnionType) else (kind,)
+        known = " or ".join(part.__name__ for part in kinds)
+        hint = f": {instead}" if instead else ""
+        raise InvalidValue(f"{name} must be {known}, got {type(value).__name__}{hint}")
+
+
+def each_of_kind(name: str, values: T | Iterable[T], kind: type[T]) -> tuple[T, ...]:
+    """Some values of a kind; one alone is a list of one. Raises InvalidValue for others."""
+    if isinstance(values, kind):
+        return (values,)
+    check_kind(name, values, Iterable, f"name each {kind.__name__} in it")
+    several = tuple(cast(Iterable[T], values))
+    for value in several:
+        check_kind(f"each of {name}", value, kind)
+    return several
 
 
 # A command is left as it is; of an option: whether it is denied, its name, what it is set to.

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import run
-from tests.leaks import FULL, GRID, PLANTS, released
-from tests.traces.formats.traces import SAMPLES
+from tests.leaks import GRID, PLANTS, released
+from tests.traces.formats.samples import FULL, SAMPLES
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats.table import FORMATS, Format

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.cli.commands import run
-from tests.traces.formats.traces import SAMPLES, TRACE, written
+from tests.traces.formats.samples import SAMPLES
+from tests.traces.formats.traces import TRACE, written
 from trailveil.traces.formats import read
 from trailveil.traces.formats.table import FORMATS, Format
 

@@ -20,15 +20,18 @@ from trailveil.traces.formats import read
 from trailveil.traces.formats.table import FORMATS
 
 STRUCTURED: Mapping[str, Structured] = {
-    **dict.fromkeys(("GPX", "TCX", "KML"), bounded(xml)),
-    **dict.fromkeys(("GeoJSON", "Moving Features", "Google Timeline", "OwnTracks"), bounded(jsons)),
-    **dict.fromkeys(("CSV", "TSV", "GeoLife"), bounded(table)),
-    "NMEA": bounded(sentences),
-    "FIT": bounded(fit),
-    "KMZ": kmz,
-    "GeoParquet": parquet,
+    **dict.fromkeys(("xml", "kml"), bounded(xml)),
+    **dict.fromkeys(("json", "json lines"), bounded(jsons)),
+    **dict.fromkeys(("table", "plt"), bounded(table)),
+    "nmea": bounded(sentences),
+    "fit": bounded(fit),
+    "kmz": kmz,
+    "parquet": parquet,
 }
-"""The mutation that knows a format, by its name."""
+"""The mutation that knows a structure of formats."""
+
+MUTATIONS: Mapping[str, Structured] = {row.name: STRUCTURED[row.structure] for row in FORMATS}
+"""The same by the name of a format."""
 
 READ = (*(row.name for row in FORMATS), "readings")
 """What readers are given, in turn."""
@@ -93,7 +96,7 @@ def _read(rng: Random, kind: str, real: Path | None) -> Input:
         return Input("series", kind, {"input.csv": data})
     every = recordings(real)
     seeds = MADE[kind] if rng.random() < 0.4 else every[kind]
-    data = _changed(rng, rng.choice(seeds), STRUCTURED[kind], every[_other(rng, kind)])
+    data = _changed(rng, rng.choice(seeds), MUTATIONS[kind], every[_other(rng, kind)])
     suffix = SUFFIXES[kind] if rng.random() < 0.95 else rng.choice([*SUFFIXES.values(), "", ".x"])
     wanted = KEEPABLE if rng.random() < 0.5 else ()
     return Input("read", kind, {f"input{suffix}": data}, tuple(wanted))
@@ -130,7 +133,7 @@ def _still_read(rng: Random, kind: str, real: Path | None) -> bytes:
     where = Path(f"tried{SUFFIXES[kind]}")
     data = rng.choice(every)
     for _ in range(6):
-        data = _changed(rng, rng.choice(every), STRUCTURED[kind], every)
+        data = _changed(rng, rng.choice(every), MUTATIONS[kind], every)
         where.write_bytes(data)
         try:
             if 2 <= len(read(where)) <= 400:
@@ -180,7 +183,7 @@ def _audit(rng: Random, real: Path | None) -> Input:
     kind = rng.choice([row.name for row in FORMATS if row.write])
     data = released(SUFFIXES[kind])
     every = recordings(real)[kind]
-    changed = _changed(rng, data, STRUCTURED[kind], every)
+    changed = _changed(rng, data, MUTATIONS[kind], every)
     original = rng.choice(list(MADE))
     names = f"input{SUFFIXES[original]}", f"output{SUFFIXES[kind]}"
     return Input(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from tests.leaks import FULL
-from tests.traces.formats.traces import PLACES, SAMPLES, SECONDS
+from tests.traces.formats.samples import FULL, SAMPLES
+from tests.traces.formats.traces import PLACES, SECONDS
 from trailveil.errors import TrailveilError
 from trailveil.traces.formats.table import FORMATS, format_of
 

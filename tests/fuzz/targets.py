@@ -14,7 +14,7 @@ import numpy as np
 from tests.fuzz.inputs import FAST, Input, made
 from tests.fuzz.judging import ACCEPTED, REFUSED, Fault, check_message, check_told, judged
 from tests.fuzz.seeds import SUFFIXES
-from tests.traces.formats.traces import SAMPLES
+from tests.traces.formats.samples import SAMPLES
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError
 from trailveil.traces.cleaning import clean, clean_readings

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.rides import ride, written
-from tests.traces.formats.traces import SAMPLES
+from tests.traces.formats.samples import SAMPLES
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.ledger.commit import check_released, commit, publish

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from tests import leaks
 from tests.report.pages import leaves, read_page, scanned
 from tests.rides import BEGIN, ride
+from tests.traces.formats.samples import FULL
 from trailveil.checks.scan.tokens import from_xml
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
@@ -193,7 +193,7 @@ def times_told(data: bytes) -> list[str]:
 @pytest.mark.parametrize("name", PLANS)
 def test_a_page_for_others_tells_no_true_place_and_no_protected_time(name: str) -> None:
     data = public(planned(name))
-    assert places_told(data, TRACE, leaks.gpx()) == []
+    assert places_told(data, TRACE, FULL["GPX"]) == []
     assert times_told(data) == []
     assert b"Aunt Ida" not in data
     assert b"PRIVATE" not in data
@@ -206,7 +206,7 @@ def test_the_scan_of_a_page_can_fail() -> None:
     latitude, longitude = TRACE.positions[7]
     for leak in (f"<p>{latitude:.4f}</p>", f"<p>{latitude:.6f}, {longitude:.6f}</p>"):
         data = public(planned()).replace(b"</main>", leak.encode() + b"</main>")
-        assert places_told(data, TRACE, leaks.gpx())
+        assert places_told(data, TRACE, FULL["GPX"])
 
 
 def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from trailveil.traces.cleaning import clean, clean_readings
+from trailveil.traces.projection import metres_between
 from trailveil.traces.readings import RecordedReadings
-from trailveil.traces.strays import metres_between, of_other_years, thrown
+from trailveil.traces.strays import of_other_years, thrown
 from trailveil.traces.trace import Recording
 
 START = np.datetime64("2024-05-01T08:00:00", "ns")
@@ -91,6 +92,6 @@ def test_readings_of_a_wrong_clock_are_left_out() -> None:
 
 def test_metres_between_places() -> None:
     equator = metres_between(np.array([[0.0, 0.0]]), np.array([[0.0, 90.0]]))
-    assert equator == pytest.approx(np.pi / 2 * 6_371_000)
+    assert equator == pytest.approx(np.pi / 2 * 6_371_008.8)
     across = metres_between(np.array([[60.0, 179.9]]), np.array([[60.0, -179.9]]))
     assert across == pytest.approx(0.2 * np.pi / 180 * 6_371_000 * 0.5, rel=1e-4)

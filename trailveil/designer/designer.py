@@ -16,7 +16,14 @@ from scipy.optimize import brentq
 
 from trailveil.designer import closed_form
 from trailveil.designer.stepping import positive, until_met
-from trailveil.errors import InvalidValue, Refused, Unavailable
+from trailveil.errors import (
+    InvalidValue,
+    Refused,
+    Unavailable,
+    check_kind,
+    check_number,
+    each_of_kind,
+)
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
 from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures
 from trailveil.privacy.guarantee import tight_bound
@@ -121,6 +128,13 @@ def design(
     >>> round(mechanism.noise_trace, 6), certificate.proved
     (1.0, True)
     """
+    check_kind("prior", prior, Prior)
+    if secrets is not None:
+        secrets = each_of_kind("secrets", secrets, Secret)
+    adversaries = each_of_kind("adversaries", adversaries, Adversary)
+    for name, number in (("budget", budget), ("floor", floor), ("solved_at", solved_at)):
+        if number is not None:
+            check_number(name, number)
     cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
     silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
     request = _Request(

@@ -36,6 +36,8 @@ from trailveil.release.plan import Plan, identity, released_rows
 from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import write
+from trailveil.traces.formats.grid import begun_after_gaps
+from trailveil.traces.formats.table import format_to_write
 from trailveil.traces.projection import placed
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
@@ -261,10 +263,17 @@ def drawn(
     if isinstance(plan, Plan):
         as_recorded, places = draw(plan, seed, *base)
         trace, grid = retimed(as_recorded, places, retiming)
-        return as_recorded, trace, lambda out, suffix: write(trace, out, suffix, grid=grid)
+        whole = plan.mechanism.rows.size == len(plan.trace)
+        apart = trace if whole else begun_after_gaps(trace)
+
+        def written(out: BinaryIO, suffix: str) -> None:
+            leaves = apart if format_to_write(suffix).lines else trace
+            write(leaves, out, suffix, grid=grid)
+
+        return as_recorded, trace, written
     from trailveil.release.readings_release import draw_readings
     from trailveil.traces.formats.series import write_series
 
     values, steps = draw_readings(plan, seed)
-    readings, whole = retimed(values, steps, retiming)
-    return values, readings, lambda out, _: write_series(readings, out, grid=whole)
+    readings, released_steps = retimed(values, steps, retiming)
+    return values, readings, lambda out, _: write_series(readings, out, grid=released_steps)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.checks.attacks.posterior import posterior_over_time
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_number
 from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import (
     CIRCLE,
@@ -112,6 +112,8 @@ def trade_off(
     what is asked for. squared: the mean squared error in place of its root. Returns the axes,
     logarithmic. Raises InvalidValue for fewer than two values, or ones that are not positive.
     """
+    for number in asked:
+        check_number("each of asked", number)
     values = np.sort(np.asarray(asked, dtype=np.float64))
     if values.size < 2 or not np.all((values > 0) & np.isfinite(values)):
         raise InvalidValue(f"asked must be two or more positive numbers, got {list(asked)}")

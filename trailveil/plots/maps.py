@@ -31,6 +31,7 @@ from trailveil.plots.drawing import (
     on,
     to_degrees,
 )
+from trailveil.traces.formats.grid import long_gaps
 from trailveil.traces.projection import MICRO, Frame, frame_for
 from trailveil.traces.trace import Trace
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 MOST_POINTS = 3000
 # Metres that a map extends at least, and the share of it that is left free around what it shows.
 _LEAST, _MARGIN = 200.0, 0.06
-# Seconds, and times the usual step: over a longer gap no line is drawn.
-_LONG, _LONGER = 60.0, 10.0
 # Height over width, at least and at most.
 _FLAT, _TALL = 0.55, 1.25
 # Inches: width of a map, and the room for labels around it.
@@ -108,9 +107,8 @@ def lines_of(frame: Frame, shown: Trace) -> list[FloatArray]:
     """
     places = metres(frame, shown.positions)
     step = max(1, -(-len(shown) // MOST_POINTS))
-    gaps = np.diff(shown.seconds)
-    long = gaps > max(_LONG, _LONGER * float(np.median(gaps))) if gaps.size else gaps > 0
-    cuts = [0, *(np.flatnonzero((np.diff(shown.segments) != 0) | long) + 1).tolist(), len(shown)]
+    long = long_gaps(np.diff(shown.seconds)) | (np.diff(shown.segments) != 0)
+    cuts = [0, *(np.flatnonzero(long) + 1).tolist(), len(shown)]
     return [_thinned(places[first:last], step) for first, last in pairwise(cuts)]
 
 

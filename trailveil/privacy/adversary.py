@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import InvalidValue, NumericalError, check_kind
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Conditioned, Kernel, White, latent, stopped
 from trailveil.privacy.loss import loss_matrix
@@ -95,7 +95,13 @@ class Adversary:
     @classmethod
     def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
         """Sees that the person stood still in each window (seconds)."""
-        return cls(SEES_STILLNESS, still=tuple(windows))
+        try:
+            still = tuple((float(begin), float(end)) for begin, end in windows)
+        except TypeError:
+            raise InvalidValue(
+                "windows must be a list of (start, end) in seconds, got others: write [(60, 120)]"
+            ) from None
+        return cls(SEES_STILLNESS, still=still)
 
     @classmethod
     def knows_point(cls, away: float = 60.0, accuracy: float = 10.0) -> "Adversary":
@@ -201,6 +207,10 @@ def exposure(
     >>> exposed.after < exposed.before
     True
     """
+    check_kind("prior", prior, Prior)
+    check_kind("secret", secret, Secret, "one at a time")
+    check_kind("mechanism", mechanism, Mechanism, "the first of what tv.design returns")
+    check_kind("adversary", adversary, Adversary, "one at a time")
     return max(exposures(prior, secret, mechanism, adversary), key=lambda exposed: exposed.loss)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import InvalidValue, NumericalError, each_of_kind
 from trailveil.gp.extended import (
     LARGEST_EXTENDED,
     Extended,
@@ -157,13 +157,9 @@ def compose(prior: Kernel | Coupling, releases: Sequence[Release]) -> Compositio
         raise InvalidValue(
             f"compose must get a kernel, got {type(prior).__name__}: say its .kernel"
         )
-    for release in releases:
-        if not isinstance(release, Release):
-            raise InvalidValue(
-                f"releases must each be a Release, got {type(release).__name__}: say "
-                "tv.Release(mechanism, recording)"
-            )
-    return Composition(prior, tuple(releases))
+    if isinstance(releases, Mechanism):
+        raise InvalidValue("releases must be a list of tv.Release(mechanism, recording), got one")
+    return Composition(prior, each_of_kind("releases", releases, Release))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

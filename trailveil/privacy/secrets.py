@@ -58,9 +58,11 @@ class Secret:
     @classmethod
     def at(cls, times: float | Sequence[float] | FloatArray, *, recorded: bool = False) -> "Secret":
         """The values at one time, or at several in any combination (basic, compound)."""
-        several = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        several = np.atleast_1d(np.asarray(times))
+        if several.dtype.kind not in "iuf":
+            raise InvalidValue(f"times must be seconds, got {several.dtype}: subtract the first")
         kind = "basic" if np.ndim(times) == 0 else "compound"
-        return cls(kind, several, np.eye(several.size), recorded)
+        return cls(kind, several.astype(np.float64), np.eye(several.size), recorded)
 
     @classmethod
     def stay(cls, start: float, end: float) -> "Secret":

@@ -2,10 +2,11 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_kind, each_of_kind
 from trailveil.files.source import named as file_named
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import Named, named
@@ -15,6 +16,8 @@ from trailveil.traces.loading import prior_in
 from trailveil.traces.selection import Chosen
 from trailveil.traces.stops import LASTS, WITHIN
 from trailveil.traces.visits import Circle
+
+_SWITCHES = {"ends", "stops", "returns", "everywhere"}
 
 
 class Selection(TypedDict, total=False):
@@ -64,12 +67,17 @@ class Options(Selection, total=False):
 
 
 def chosen_of(options: Selection) -> Chosen:
-    """What was chosen."""
+    """What was chosen. Raises InvalidValue for what is of another kind."""
+    stays: Any = options.get("between", ())
+    places: Any = options.get("near", ())
+    # One stay, one place alone: a list of one.
+    pairs = (stays,) if len(stays) == 2 and isinstance(stays[0], str) else stays
+    circles = (places,) if len(places) == 3 and isinstance(places[0], Real) else places
     return Chosen(
-        tuple(options.get("at", ())),
-        tuple(options.get("between", ())),
+        each_of_kind("at", options.get("at", ()), str),
+        tuple((begin, end) for begin, end in pairs),
         zone_named(options.get("tz")),
-        tuple(Circle(*place) for place in options.get("near", ())),
+        tuple(Circle(*place) for place in circles),
         (WITHIN, LASTS) if options.get("stops") else None,
         options.get("returns", True),
         options.get("ends", True),
@@ -122,6 +130,8 @@ def check_options(options: Mapping[str, Any], known: type = Options) -> None:
             near = difflib.get_close_matches(name, names, 1)
             instead = f"did you mean {near[0]}?" if near else f"it may be {', '.join(names)}"
             raise InvalidValue(f"an option must be one that there is, got {name}: {instead}")
+        if name in _SWITCHES:
+            check_kind(name, options[name], bool)
 
 
 def _who(stated: Sequence[str]) -> tuple[Named, ...]:

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
+from trailveil.traces.projection import metres_between
 from trailveil.traces.readings import Readings, RecordedReadings
-from trailveil.traces.strays import FASTEST, metres_between, of_other_years, thrown
+from trailveil.traces.strays import FASTEST, of_other_years, thrown
 from trailveil.traces.trace import NANOSECONDS, Recording, Seen, Trace, rows_of_fields
 
 _CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock

@@ -57,6 +57,9 @@ WIDEST = 10_000_000.0
 
 _EXTENTS = (EXTENT, 1e6, 1.5e6, 2e6, 3e6, 4e6, 5e6, 7e6, WIDEST)
 _ROOM = 12_000.0  # metres for noise
+EARTH = 6_371_008.8
+"""Metres of the mean radius: of a sphere, where a distance need not be exact."""
+
 _LEAST_RADIUS = 6_356_752.0  # b, metres
 _REACH = 15_000_000 * MICRO
 """Micrometres from the centre beyond which a lattice point is a mistake and no noise."""
@@ -248,3 +251,11 @@ def _lattice(lattice: ArrayLike) -> NDArray[np.int64]:
             "of a sensible size"
         )
     return points
+
+
+def metres_between(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far it is from positions (n, 2) in degrees to others, on a sphere, (n,)."""
+    (begin, east), (end, west) = np.radians(before).T, np.radians(after).T
+    across = np.sin((west - east) / 2) ** 2 * np.cos(begin) * np.cos(end)
+    half = np.sqrt(np.sin((end - begin) / 2) ** 2 + across)
+    return np.asarray(2 * EARTH * np.arcsin(np.minimum(half, 1.0)))

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.traces.projection import metres_between
+
 FASTEST = 350.0
 """Metres a second: no person moves so fast from one fix to the next; an airliner does 250."""
 
 _THROWN = 100_000.0  # metres: what jumps so far and back was never there
 _YEAR = np.timedelta64(366, "D")
 _FEW, _ENOUGH = 0.05, 5
-_EARTH = 6_371_000.0
 
 Rows = NDArray[np.intp]
 
@@ -51,14 +52,6 @@ def thrown(times: NDArray[np.datetime64], positions: NDArray[np.float64]) -> Row
         else:
             last = piece
     return _if_few(off, len(times))
-
-
-def metres_between(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far it is from positions (n, 2) in degrees to others, on a sphere, (n,)."""
-    (begin, east), (end, west) = np.radians(before).T, np.radians(after).T
-    across = np.sin((west - east) / 2) ** 2 * np.cos(begin) * np.cos(end)
-    half = np.sqrt(np.sin((end - begin) / 2) ** 2 + across)
-    return np.asarray(2 * _EARTH * np.arcsin(np.minimum(half, 1.0)))
 
 
 def _too_far(

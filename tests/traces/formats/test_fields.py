@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.traces.formats.fit_files import EPOCH, RECORD, SINT32, UINT8, UINT32, definition, framed
-from tests.traces.formats.traces import PLACES, SECONDS, TEXT, plt, tcx, written
+from tests.traces.formats.samples import TEXT, plt, tcx
+from tests.traces.formats.traces import PLACES, SECONDS, written
 from trailveil.errors import InvalidValue, Refused
 from trailveil.traces.fields import FIELDS, NEVER, as_text, check_fields, plain_name, plausible
 from trailveil.traces.formats import read

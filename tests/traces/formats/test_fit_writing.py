@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.leaks import FULL, MOVED
+from tests.leaks import MOVED
 from tests.traces.formats import fit_files
+from tests.traces.formats.samples import FULL
 from tests.traces.formats.traces import START, TRACE, traces_with_fields, written
 from trailveil.checks.scan import scan
 from trailveil.errors import UnwritableOutput

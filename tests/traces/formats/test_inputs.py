@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.traces.formats.traces import PLACES, SAMPLES
+from tests.traces.formats.samples import SAMPLES
+from tests.traces.formats.traces import PLACES
 from trailveil.errors import UnreadableInput
 from trailveil.files import source
 from trailveil.traces.formats import read

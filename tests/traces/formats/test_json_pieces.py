@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.traces.formats.traces import SAMPLES
+from tests.traces.formats.samples import SAMPLES
 from trailveil.checks.scan import tokens
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats import json_pieces, json_text

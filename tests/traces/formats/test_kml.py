@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.traces.formats.traces import SAMPLES, TRACE, written
+from tests.traces.formats.samples import SAMPLES
+from tests.traces.formats.traces import TRACE, written
 from trailveil.errors import UnreadableInput
 from trailveil.files import source
 from trailveil.traces.cleaning import clean

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.traces.formats.traces import SAMPLES
+from tests.traces.formats.samples import SAMPLES
 from trailveil.files.keys import load_key, new_key
 from trailveil.privacy.priors import BUILT_IN, to_json
 from trailveil.traces.formats.table import FORMATS

@@ -1,16 +1,11 @@
 """Traces to write, drawn by hypothesis or made, and a sample file of each format."""
 
 import io
-import json
 from dataclasses import replace
-from functools import reduce
-from operator import xor
 
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.studies.datasets.geolife_files import HEADER
-from tests.traces.formats.fit_files import DEFINITIONS, framed, record, semicircles
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats import write
 from trailveil.traces.projection import MICRO
@@ -64,115 +59,3 @@ COUNT = 40
 SECONDS = START + 5 * np.arange(COUNT)
 PLACES = np.array([[46_123_456 + 100 * i, 7_654_321 + 200 * i] for i in range(COUNT)]) / MICRO
 TRACE = Trace(SECONDS * 10**9, PLACES, np.zeros(COUNT, dtype=np.intp), (0,))
-
-
-def tcx(places: list[tuple[str, str]]) -> bytes:
-    """TCX of positions as text, one at each of SECONDS."""
-    points = "".join(
-        f"<Trackpoint><Time>{np.datetime64(int(second), 's')}Z</Time><Position><LatitudeDegrees>"
-        f"{latitude}</LatitudeDegrees><LongitudeDegrees>{longitude}</LongitudeDegrees></Position>"
-        "</Trackpoint>\n"
-        for second, (latitude, longitude) in zip(SECONDS, places, strict=True)
-    )
-    return (
-        "<TrainingCenterDatabase><Activities><Activity><Lap><Track>\n"
-        f"{points}</Track></Lap></Activity></Activities></TrainingCenterDatabase>"
-    ).encode()
-
-
-def plt(places: list[tuple[str, str]]) -> bytes:
-    """GeoLife's .plt of positions as text, one at each of SECONDS."""
-    stamps = [str(np.datetime64(int(second), "s")).replace("T", ",") for second in SECONDS]
-    rows = [f"{a},{b},0,-777,0,{at}" for (a, b), at in zip(places, stamps, strict=True)]
-    return (HEADER + "\r\n".join(rows)).encode()
-
-
-def fit(places: list[tuple[int, int]]) -> bytes:
-    """FIT of positions in semicircles, one at each of SECONDS."""
-    rows = zip(SECONDS.tolist(), places, strict=True)
-    return framed(DEFINITIONS + b"".join(record(at, *place) for at, place in rows))
-
-
-def sentence(body: str) -> str:
-    """A sentence of NMEA with its checksum."""
-    return f"${body}*{reduce(xor, body.encode()):02X}"
-
-
-def angle(degrees: float, width: int) -> str:
-    """Degrees and minutes of NMEA; five decimals hold a microdegree exactly."""
-    minutes = round(abs(degrees) * MICRO) * 6
-    return f"{minutes // 6_000_000:0{width}d}{minutes % 6_000_000 / 100_000:08.5f}"
-
-
-def nmea(more: str = "") -> bytes:
-    """RMC and GGA of TRACE, in the north-east, with further sentences after each."""
-    lines = []
-    for at, (a, b) in zip(SECONDS.tolist(), PLACES.tolist(), strict=True):
-        day, clock = str(np.datetime64(at, "s")).split("T")
-        stamp, date = clock.replace(":", ""), f"{day[8:]}{day[5:7]}{day[2:4]}"
-        place = f"{angle(a, 2)},N,{angle(b, 3)},E"
-        lines.append(sentence(f"GPRMC,{stamp}.000,A,{place},,,{date},,"))
-        lines.append(sentence(f"GPGGA,{stamp}.000,{place},1,07,1.1,,M,,M,,") + more)
-    return "\r\n".join([*lines, ""]).encode()
-
-
-def messages() -> list[dict[str, object]]:
-    """Messages of OwnTracks, one at each of SECONDS."""
-    return [
-        {"_type": "location", "lat": a, "lon": b, "tst": at}
-        for at, (a, b) in zip(SECONDS.tolist(), PLACES.tolist(), strict=True)
-    ]
-
-
-def moving() -> dict[str, object]:
-    """Moving Features of TRACE."""
-    return {
-        "type": "Feature",
-        "temporalGeometry": {
-            "type": "MovingPoint",
-            "datetimes": [f"{np.datetime64(int(second), 's')}Z" for second in SECONDS],
-            "coordinates": [[b, a] for a, b in PLACES.tolist()],
-        },
-    }
-
-
-def signals() -> dict[str, object]:
-    """What Android exports of Google Timeline, with a raw signal at each of SECONDS."""
-    rows = zip(SECONDS.tolist(), PLACES.tolist(), strict=True)
-    return {
-        "semanticSegments": [],
-        "rawSignals": [
-            {
-                "position": {
-                    "LatLng": f"{a:.6f}°, {b:.6f}°",
-                    "timestamp": f"{np.datetime64(at, 's')}Z",
-                }
-            }
-            for at, (a, b) in rows
-        ],
-    }
-
-
-TEXT = [(f"{a:.6f}", f"{b:.6f}") for a, b in PLACES]
-SAMPLES = {
-    "FIT": fit([(semicircles(a), semicircles(b)) for a, b in PLACES.tolist()]),
-    "TCX": tcx(TEXT),
-    "NMEA": nmea(),
-    "GeoLife": plt(TEXT),
-    "Moving Features": json.dumps(moving()).encode(),
-    "Google Timeline": json.dumps(signals(), ensure_ascii=False).encode(),
-    "OwnTracks": json.dumps(messages()).encode(),
-    **{
-        name: written(TRACE, suffix)
-        for name, suffix in (
-            ("GPX", ".gpx"),
-            ("KML", ".kml"),
-            ("KMZ", ".kmz"),
-            ("GeoJSON", ".geojson"),
-            ("GeoParquet", ".parquet"),
-            ("CSV", ".csv"),
-            ("TSV", ".tsv"),
-        )
-    },
-}
-"""TRACE in each format, by the name of its row in the table."""

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.scan.allowed import LAYOUTS
+from trailveil.checks.scan.allowed import layout_of
 from trailveil.checks.scan.contents import File, contents, on_grid
 from trailveil.checks.scan.known import Coordinates
 from trailveil.checks.scan.matching import Leak, LeakKind, Moved, Scan, in_order
@@ -25,7 +25,7 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.cleaning import clean
 from trailveil.traces.fields import ALL, FIELDS
 from trailveil.traces.formats import MOST_POINTS
-from trailveil.traces.formats.table import format_of
+from trailveil.traces.formats.table import FORMATS, format_of
 from trailveil.traces.projection import frame_for
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
@@ -64,7 +64,7 @@ def scan(
     fixes = format_of(*released).read(second.data, second.where, ALL, most)
     fixes = in_order(trace, fixes)
     near = fixes
-    if LAYOUTS[second.format].whole:
+    if layout_of(second.format).whole:
         near = on_grid(fixes)
     moved = compare(trace, protected, near, None if chosen is None else chosen.places(trace))
     accepted = set() if chosen is None or chosen.returns else {LeakKind.RETURN}
@@ -86,10 +86,11 @@ def files(original: tuple[str, bytes], released: tuple[str, bytes]) -> tuple[Fil
     Raises UnreadableInput for a release in a format that is not written.
     """
     first, second = _file(*original), _file(*released)
-    if second.format not in LAYOUTS:
+    if second.format.write is None:
+        written = ", ".join(row.name for row in FORMATS if row.write)
         raise UnreadableInput(
-            f"a released file must be of a format that is written ({', '.join(LAYOUTS)}), got "
-            f"{second.format}: {second.where}; name what protect wrote, before it is converted"
+            f"a released file must be of a format that is written ({written}), got "
+            f"{second.format.name}: {second.where}; name what protect wrote, before it is converted"
         )
     return first, second
 
@@ -112,7 +113,7 @@ def further(
 
 
 def _file(name: str, data: bytes) -> File:
-    return File(data, named(name), format_of(name, data).name)
+    return File(data, named(name), format_of(name, data))
 
 
 def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:

@@ -26,6 +26,7 @@ from trailveil.checks.scan.tokens import (
 from trailveil.traces.activities import SPORTS
 from trailveil.traces.formats.grid import WrittenRows
 from trailveil.traces.formats.moments import format_moments
+from trailveil.traces.formats.table import Format
 from trailveil.traces.formats.tcx import totals
 from trailveil.traces.trace import Recording
 
@@ -258,7 +259,13 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
     "TSV": Layout(_TABLE, tabular=True),
     "GeoParquet": Layout(_PARQUET, tabular=True),
 }
-"""Of each format that is written, by the name of its row in `trailveil.traces.formats.table`."""
+"""Of formats that are written, by the names of their rows in `trailveil.traces.formats.table`."""
+
+
+def layout_of(written: Format) -> Layout:
+    """The layout of a format; of one without, every byte is compared with what is written."""
+    return LAYOUTS.get(written.name, Layout({}, whole=True))
+
 
 KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "elevation": ("ele", "elevation_m", "[2]", "AltitudeMeters", "enhanced_altitude"),
@@ -272,22 +279,18 @@ KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
 """What fields that `protect --keep` kept are called in released files, besides their own names."""
 
 TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
-    "GPX": from_xml,
-    "TCX": from_xml,
-    "FIT": from_fit,
-    "KML": from_kml,
-    "KMZ": from_kmz,
-    "NMEA": from_nmea,
-    "GeoLife": from_plt,
-    "GeoJSON": from_json,
-    "Moving Features": from_json,
-    "Google Timeline": from_json,
-    "OwnTracks": from_json_lines,
-    "GeoParquet": from_parquet,
-    "CSV": from_table,
-    "TSV": from_table,
+    "xml": from_xml,
+    "fit": from_fit,
+    "kml": from_kml,
+    "kmz": from_kmz,
+    "nmea": from_nmea,
+    "plt": from_plt,
+    "json": from_json,
+    "json lines": from_json_lines,
+    "parquet": from_parquet,
+    "table": from_table,
 }
-"""What takes all tokens out of a file, by the name of its format."""
+"""What takes all tokens out of a file, by the structure of its format."""
 
 NAMESPACES: Final = re.compile(
     r"http://(www\.topografix\.com/GPX/1/[01]|www\.garmin\.com/xmlschemas/\w+/v\d|"

@@ -18,13 +18,13 @@ import numpy as np
 
 from trailveil.checks.scan.allowed import (
     KEPT_AS,
-    LAYOUTS,
     NAMESPACES,
     TAKERS,
     Layout,
     Role,
     described,
     fits,
+    layout_of,
 )
 from trailveil.checks.scan.known import Coordinates, Number, Tokens, numbers
 from trailveil.checks.scan.matching import Leak, LeakKind
@@ -32,14 +32,13 @@ from trailveil.checks.scan.tokens import NAME, VALUE, Place
 from trailveil.errors import TrailveilError
 from trailveil.traces.fields import TYPE
 from trailveil.traces.formats import write
-from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.formats.table import Format
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Recording, Trace
 
 _MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
 _ELSEWHERE: Final[Place] = ("further places",)
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
-_SUFFIXES: Final = {row.name: row.suffixes[0] for row in FORMATS if row.suffixes}
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
 
 
@@ -48,11 +47,11 @@ _HALF_SEMICIRCLE = 90.001 / 2**31
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to scan: its content, its name in messages, and the name of its format."""
+    """A file to scan: its content, its name in messages, and its format."""
 
     data: bytes
     where: str
-    format: str
+    format: Format
 
 
 def contents(
@@ -67,8 +66,8 @@ def contents(
     coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
     released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
     """
-    typed, take = TYPE in keep, TAKERS[released.format]
-    layout = LAYOUTS[released.format].of(fixes, typed=typed)
+    typed, take = TYPE in keep, TAKERS[released.format.structure]
+    layout = layout_of(released.format).of(fixes, typed=typed)
     # A type stands at one place, so that others of that name stay what they are.
     held = [name for name in keep if name != TYPE]
     names = [called for name in held for called in (name, *KEPT_AS.get(name, ()))]
@@ -84,7 +83,7 @@ def contents(
         if not first.beyond:
             return leaks
     known = Tokens()
-    TAKERS[original.format](original.data, original.where, known)
+    TAKERS[original.format.structure](original.data, original.where, known)
     judge = _Judge(layout, allowed, known, *coordinates)
     take(released.data, released.where, judge)
     leaks = (*leaks, *judge.findings())
@@ -119,7 +118,7 @@ def _as_written(released: File, fixes: Recording, allowed: Collection[str], *, t
                 types=fixes.types if typed else (),
             )
             grid = places if exact else None
-            write(trace, stream, _SUFFIXES[released.format], grid=grid)
+            write(trace, stream, released.format.suffixes[0], grid=grid)
         except TrailveilError:
             return False
         if stream.getvalue() == released.data:

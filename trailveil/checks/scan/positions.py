@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from trailveil.checks.scan.matching import How, Leak, LeakKind, Matching, Moved, cells, matched
 from trailveil.traces.grid import position_grid
-from trailveil.traces.projection import MICRO, microdegrees
+from trailveil.traces.projection import MICRO, metres_between, microdegrees
 from trailveil.traces.trace import Recording, Trace
 from trailveil.traces.visits import TELLS, Places
 
-_RADIUS = 6_371_009.0  # metres, of the Earth
 _STEP = 0.1114  # metres at most, of a step of the public grid
 _STAYS = 0.383  # how likely a normal number is within half a deviation: of one coordinate
 _COARSE = 0.1  # of what fixes are moved by: from which on a step of the recorded grid is coarse
@@ -76,7 +75,7 @@ def compare(
     agree = match.matched
     rows = match.rows[agree]
     away = np.full(len(times), np.inf)
-    away[agree] = _metres(original.positions[rows], places[agree])
+    away[agree] = metres_between(original.positions[rows], places[agree])
     exact = np.zeros(len(times), dtype=np.bool_)
     exact[agree] = np.abs(original.positions[rows] - places[agree]).max(axis=1) < _EXACT
     same = np.zeros(len(times), dtype=np.bool_)
@@ -112,14 +111,6 @@ def _sound(released: Recording) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
         on_globe = (np.abs(released.positions) <= [90.0, 180.0]).all(axis=1)
     return np.asarray(on_globe & ~np.isnat(released.times))
-
-
-def _metres(first: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distances (n,) of positions (n, 2) in degrees, to 0.6 %."""
-    a, b = np.radians(first), np.radians(other)
-    half = np.sin((b - a) / 2) ** 2
-    inner = half[:, 0] + np.cos(a[:, 0]) * np.cos(b[:, 0]) * half[:, 1]
-    return np.asarray(2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(inner, 1.0))))
 
 
 def _moved(away: NDArray[np.float64], same: NDArray[np.bool_]) -> Moved:

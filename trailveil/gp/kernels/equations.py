@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_number
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
 from trailveil.gp.clocks import Clock, Numbers, StoppedClock, stopped
 from trailveil.gp.gaussian import FloatArray
@@ -30,6 +30,9 @@ class Kernel(ABC):
         """Check the parameters; InvalidValue names the one that is wrong."""
         for field in fields(self):  # type: ignore[arg-type]  # every final kernel is a dataclass
             value = getattr(self, field.name)
+            # Gradients are taken by a complex step: see trailveil.studies.fit.likelihood.
+            if field.type in (float, "float") and not isinstance(value, complex):
+                check_number(f"{field.name} of {type(self).__name__}", value)
             if isinstance(value, Real):
                 _check_number(type(self).__name__, field.name, float(value))
                 object.__setattr__(self, field.name, float(value))  # 3 and 3.0 are one kernel

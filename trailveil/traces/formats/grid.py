@@ -3,7 +3,7 @@
 Degrees are whole microdegrees (int64), or exactly those that were recorded (float64).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue
 from trailveil.traces.fields import as_text
-from trailveil.traces.projection import MICRO
+from trailveil.traces.projection import MICRO, metres_between
 from trailveil.traces.trace import Trace
 
 _LEAST, _MOST = np.array([-90.0, -180.0]), np.array([90.0, 180.0])
-_RADIUS = 6_371_008.8  # metres of the sphere
+# Seconds or, where no times leave, metres; and times the usual step: a longer one is a gap.
+_LONG, _FAR, _LONGER = 60.0, 100.0, 10.0
 
 
 Degrees = NDArray[np.int64] | NDArray[np.float64]
@@ -77,6 +78,32 @@ def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
     return WrittenRows(*placed_rows, fields, names, types, decimals, trace.timed)
 
 
+def begun_after_gaps(trace: Trace) -> Trace:
+    """A segment begins after each long gap too, so that no program draws a line across a cut.
+
+    A gap is over a minute and ten times the usual step; where no times leave, over 100 m and ten
+    times. It is a function of what leaves alone, so it tells nothing of what a cut left out.
+    """
+    order = np.argsort(trace.segments, kind="stable")
+    old, places = trace.segments[order], trace.positions[order]
+    steps = np.diff(trace.seconds[order])
+    least = _LONG
+    if not trace.timed:
+        steps, least = metres_between(places[:-1], places[1:]), _FAR
+    begins = np.append(True, np.diff(old) != 0)[: len(trace)]
+    begins[1:] |= long_gaps(steps, least)
+    numbers = np.empty(len(trace), dtype=np.intp)
+    numbers[order] = np.cumsum(begins) - 1
+    tracks = tuple(trace.tracks[number] for number in old[begins].tolist())
+    return replace(trace, segments=numbers, tracks=tracks)
+
+
+def long_gaps(steps: NDArray[np.float64], least: float = _LONG) -> NDArray[np.bool_]:
+    """Which steps (n,) are gaps: over `least`, in their unit, and ten times the usual one."""
+    usual = float(np.median(steps)) if steps.size else 0.0
+    return steps > max(least, _LONGER * usual)
+
+
 def decimals_of(whole: NDArray[Any], most: int) -> int:
     """How many decimals the finest of some numbers has, given in whole steps of 10^-most."""
     return next(
@@ -86,11 +113,8 @@ def decimals_of(whole: NDArray[Any], most: int) -> int:
 
 def way_lengths(rows: WrittenRows) -> NDArray[np.float64]:
     """Metres of the way of each track, on a sphere; none from one segment to the next."""
-    latitude, longitude = np.radians(whole_degrees(rows.points)).T
-    lat, lon = np.diff(latitude), np.diff(longitude)
-    half = np.sin(lat / 2) ** 2
-    half += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(lon / 2) ** 2
-    steps = 2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+    places = whole_degrees(rows.points)
+    steps = metres_between(places[:-1], places[1:])
     return np.array(
         [sum(steps[start : end - 1].sum() for start, end in pieces) for pieces in rows.pieces()]
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats.columns import DATES, LATITUDES, LONGITUDES, TIMES, shown, words_of
-from trailveil.traces.strays import metres_between
+from trailveil.traces.projection import metres_between
 from trailveil.traces.trace import NANOSECONDS
 
 _Floats = NDArray[np.float64]

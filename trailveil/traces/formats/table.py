@@ -55,20 +55,24 @@ _ZIP = b"pk\3\4"  # in small letters; what is in it may be stored as it is
 class Format:
     """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
 
+    structure: what a file is made of, whatever it means: "xml", "json", "json lines", "table",
+    "plt", "nmea", "fit", "kml" (XML with numbers in texts), "kmz", "parquet".
     write: None where files of the format are only read. needs: a package that is not always there,
     and the extra that brings it. names: whether tracks have names in it, once they are kept.
-    untimed: whether fixes can be written without their times.
-    fields: those that it has a place for.
+    untimed: whether fixes can be written without their times. lines: whether programs draw a line
+    through each of its segments. fields: those that it has a place for.
     """
 
     name: str
     suffixes: tuple[str, ...]
+    structure: str
     looks_like: Callable[[bytes], bool]
     read: Reader
     write: Writer | None = None
     needs: tuple[str, str] | None = None
     names: bool = False
     untimed: bool = False
+    lines: bool = False
     fields: tuple[str, ...] = tuple(FIELDS)
 
 
@@ -147,57 +151,78 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "GPX",
         (".gpx",),
+        "xml",
         _holds(b"<gpx", b":gpx"),
         _reader("gpx"),
         _writer("gpx"),
         names=True,
         untimed=True,
+        lines=True,
         fields=ALL,
     ),
     Format(
         "FIT",
         (".fit",),
+        "fit",
         lambda head: b".fit" in head[:14],
         _reader("fit"),
         _writer("fit"),
+        lines=True,
         fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature", TYPE),
     ),
     Format(
         "TCX",
         (".tcx",),
+        "xml",
         _holds(b"trainingcenterdatabase"),
         _reader("tcx"),
         _writer("tcx"),
+        lines=True,
         fields=("elevation", "speed", "heart_rate", "cadence", "power", TYPE),
     ),
-    Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
-    Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
-    Format("NMEA", (".nmea",), _is_nmea, _reader("nmea")),
-    Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
+    Format(
+        "KML", (".kml",), "kml", _is_kml, _reader("kml"), _writer("kml"), names=True, lines=True
+    ),
+    Format(
+        "KMZ",
+        (".kmz",),
+        "kmz",
+        _begins(_ZIP),
+        _reader("kmz"),
+        _writer("kmz"),
+        names=True,
+        lines=True,
+    ),
+    Format("NMEA", (".nmea",), "nmea", _is_nmea, _reader("nmea")),
+    Format("GeoLife", (".plt",), "plt", _begins(b"geolife trajectory"), _reader("plt")),
     Format(
         "GeoJSON",
         (".geojson", ".json"),
+        "json",
         _is_geojson,
         _JSON,
         _writer("geojson"),
         names=True,
+        lines=True,
         fields=ALL,
     ),
-    Format("Moving Features", (".mfjson",), _MOVING, _JSON),
-    Format("Google Timeline", (), _is_timeline, _JSON),
-    Format("OwnTracks", (".rec",), _is_owntracks, _JSON),
+    Format("Moving Features", (".mfjson",), "json", _MOVING, _JSON),
+    Format("Google Timeline", (), "json", _is_timeline, _JSON),
+    Format("OwnTracks", (".rec",), "json lines", _is_owntracks, _JSON),
     Format(
         "GeoParquet",
         (".parquet", ".geoparquet"),
+        "parquet",
         _begins(b"par1"),
         _reader("parquet"),
         _writer("parquet"),
         needs=("pyarrow", "parquet"),
     ),
-    Format("CSV", (".csv",), _is_table, _reader("delimited"), _writer("delimited")),
+    Format("CSV", (".csv",), "table", _is_table, _reader("delimited"), _writer("delimited")),
     Format(
         "TSV",
         (".tsv",),
+        "table",
         _is_table,
         _reader("delimited"),
         _writer("delimited", "write_tabs"),
