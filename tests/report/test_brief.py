@@ -1,5 +1,6 @@
 """What `protect` prints: at most 15 lines of at most 98 characters, with what matters in them."""
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from trailveil.report.brief import (
     sketch,
 )
 from trailveil.report.record import record
+from trailveil.report.text import text
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.selection import Chosen, Stretch
@@ -90,6 +92,25 @@ def test_readings_are_told_as_shortly(count: int) -> None:
     assert " ".join(last.split()).startswith(
         "delete x.csv (made 2024-05-14 08:00 UTC). With --overwrite"
     )
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("count", [0, 2])
+def test_what_is_said_of_readings_is_of_readings_in_their_unit(count: int, private: bool) -> None:
+    """It has the sentences of a track, under whose names its lengths are for a while."""
+    times = np.arange(60) * 1_800 * NANOSECONDS
+    readings = Readings(times, np.sin(np.arange(60) / 8.0), "degC")
+    ends = [(times[5], times[9]), (times[30], times[30])][:count]
+    parts = tuple(Stretch("between stated times", int(a), int(b)) for a, b in ends)
+    kernel = RBF(10_800.0, 2.0) + White(0.3)
+    planned = plan_readings(readings, readings_request(parts, 1.0, kernel))
+    report: Any = record(planned, None, output="room.private.csv", private=private)
+    shown = " ".join(text(report).split())
+    assert not re.search(r"\b(fix|fixes|circle|tracks?|places?|you were|pace|map)\b", shown)
+    assert not re.search(r"\d k?m\b", shown)
+    assert re.search(r"right to [\d.]+ degC either way 68 times in 100", shown)
+    assert ("5 readings: every value in it and their mean" in shown) == (private and count > 0)
+    assert "circle_68_m" not in json.dumps(report)
 
 
 def test_many_parts_are_not_all_listed() -> None:
