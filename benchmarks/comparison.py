@@ -105,11 +105,16 @@ def nearest(summary: Sequence[Line], mechanism: str, column: Column) -> Line | N
 
 
 def table(summary: Sequence[Line], columns: Sequence[Column] = COLUMNS) -> Iterator[str]:
-    """A table of the page. Bold: the least that any attack leaves of a place."""
+    """A table of the page. Bold: the least that any attack leaves of a place.
+
+    Mechanisms that were not run have no row.
+    """
     yield f"||{'|'.join(name for name, *_ in columns)}|"
     yield f"|{'---|' * (len(columns) + 1)}"
     for mechanism in MECHANISMS:
         cells = [nearest(summary, mechanism, column) for column in columns]
+        if all(each is None for each in cells):
+            continue
         errors = [float(c["value"]) for c in cells if c is not None and c["metric"] == "error_m"]
         least = min(errors, default=math.inf)
         yield f"|{mechanism}|{'|'.join(cell(each, least) for each in cells)}|"
