@@ -1,6 +1,6 @@
 """Measures what docs/validation.md shows of mechanisms and attacks, and makes its tables.
 
-    python -m benchmarks.comparison [--geolife FOLDER] [--workers N]    # 15 minutes of CPU
+    python -m benchmarks.comparison --geolife FOLDER [--only NAME] [--workers N]  # 20 min of CPU
 
 One run of all settings beside this file. comparison.csv keeps the lines of the summaries that the
 page shows, to three digits; comparison.json says on how many recordings of whom, when, and with
@@ -105,11 +105,16 @@ def nearest(summary: Sequence[Line], mechanism: str, column: Column) -> Line | N
 
 
 def table(summary: Sequence[Line], columns: Sequence[Column] = COLUMNS) -> Iterator[str]:
-    """A table of the page. Bold: the least that any attack leaves of a place."""
+    """A table of the page. Bold: the least that any attack leaves of a place.
+
+    Mechanisms that were not run have no row.
+    """
     yield f"||{'|'.join(name for name, *_ in columns)}|"
     yield f"|{'---|' * (len(columns) + 1)}"
     for mechanism in MECHANISMS:
         cells = [nearest(summary, mechanism, column) for column in columns]
+        if all(each is None for each in cells):
+            continue
         errors = [float(c["value"]) for c in cells if c is not None and c["metric"] == "error_m"]
         least = min(errors, default=math.inf)
         yield f"|{mechanism}|{'|'.join(cell(each, least) for each in cells)}|"
@@ -188,20 +193,20 @@ def facts(results: Results, data: str, settings: Settings) -> dict[str, Any]:
 
 @click.command()
 @click.option("--geolife", type=click.Path(exists=True, file_okay=False), help="Its folder.")
+@click.option("--only", multiple=True, type=click.Choice(SETTINGS), help="Others stay as they are.")
 @click.option("--workers", type=click.IntRange(0), default=1, help="Processes; 0 for all.")
-def main(geolife: str | None, workers: int) -> None:
+def main(geolife: str | None, only: Sequence[str], workers: int) -> None:
     """Run all comparisons, and keep what the page shows of them."""
-    every = {name: read_settings(HERE / f"{name}.toml") for name in SETTINGS}
-    of_real = every.pop("comparison-recordings")
+    before, known = lines(KEPT), json.loads(FACTS.read_text(encoding="utf-8"))
     summary: list[Line] = []
-    known: dict[str, Any] = {}
-    if geolife is not None:
-        where = {("data", REAL): {**of_real.parameters["data", REAL], "folder": geolife}}
-        every["recordings"] = replace(of_real, parameters={**of_real.parameters, **where})
-    else:
-        summary = [line for line in lines(KEPT) if line["data"] == REAL]
-        known = {REAL: json.loads(FACTS.read_text(encoding="utf-8"))[REAL]}
-    for settings in every.values():
+    for name in SETTINGS:
+        settings = read_settings(HERE / f"{name}.toml")
+        if (only and name not in only) or (REAL in settings.data and geolife is None):
+            summary += [line for line in before if line["data"] in settings.data]
+            continue
+        if REAL in settings.data:
+            where = {("data", REAL): {**settings.parameters["data", REAL], "folder": geolife}}
+            settings = replace(settings, parameters={**settings.parameters, **where})
         more, of_data = measured(settings, workers)
         summary += more
         known |= of_data

@@ -109,6 +109,17 @@ def test_a_map_finds_the_start_of_a_ride() -> None:
     assert middle(errors(cases, noisy(20.0), ATTACKS["map"])) < 60.0
 
 
+@pytest.mark.parametrize("name", ["place", "path", "true-places"])
+def test_nothing_released_and_nothing_known_of_one_secret_is_no_idea(name: str) -> None:
+    """A secret that is all of a recording: nobody knows a place outside of it."""
+    case = at_latitude(46, np.cumsum(np.full((40, 2), 20.0), axis=0))
+    whole = Stretch("all", int(case.trace.times[0]), int(case.trace.times[-1]))
+    case = replace(case, secrets=(*case.secrets, whole))
+    found = errors([case], rivals.nothing, ATTACKS[name])
+    assert found.shape == (1, 2)
+    assert np.isnan(found[0, 1])
+
+
 def test_no_map_no_attack() -> None:
     ((released, known),) = seen(drawn(1), noisy(5.0))
     assert ATTACKS["map"](released, known) is None

@@ -6,16 +6,28 @@ import re
 import pytest
 
 from benchmarks import comparison, validation
-from benchmarks.comparison import COLUMNS, FACTS, KEPT, ON_RECORDINGS, kept, lines, nearest, table
+from benchmarks.comparison import (
+    COLUMNS,
+    FACTS,
+    HERE,
+    KEPT,
+    ON_RECORDINGS,
+    kept,
+    lines,
+    nearest,
+    table,
+)
 from benchmarks.validation import CLAIMS, PAGE, PICTURE, ROOT, Claim, floors, measured, with_tables
 from trailveil.privacy.promises import FLOORS
+from trailveil.studies.comparing.settings import read_settings
 
 
 def test_the_page_is_made_of_the_kept_results() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert with_tables(page, lines(KEPT)) == page
-    for columns in (COLUMNS, ON_RECORDINGS):
-        assert len(list(table(lines(KEPT), columns))) == 2 + len(comparison.MECHANISMS)
+    for columns, settings in ((COLUMNS, "comparison"), (ON_RECORDINGS, "comparison-recordings")):
+        mechanisms = read_settings(HERE / f"{settings}.toml").mechanisms
+        assert len(list(table(lines(KEPT), columns))) == 2 + len(mechanisms)
     assert PICTURE.name in page
 
 

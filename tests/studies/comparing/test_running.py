@@ -16,8 +16,8 @@ from tests.batch.test_cluster import cluster
 from tests.studies.comparing.cases import drawn
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
-from trailveil.studies.comparing import compare, running
-from trailveil.studies.comparing.cases import Case, Clues, Sighting
+from trailveil.studies.comparing import compare, rivals, running
+from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting
 from trailveil.studies.comparing.settings import settings_of
 from trailveil.studies.comparing.tables import ATTACKS, MECHANISMS, METRICS
 
@@ -170,6 +170,21 @@ def test_refusals_and_failures_are_counted() -> None:
     assert results.line(metric="refused").value == 0.25
     assert results.line(metric="failed").value == pytest.approx(1 / 3)
     assert results.line(metric="error_m", secret="stay").values == 2
+
+
+def singular(case: Case, random: np.random.Generator) -> Disclosure:
+    """A mechanism that factorises what has no factor."""
+    np.linalg.cholesky(-np.eye(2))
+    return rivals.nothing(case, random)
+
+
+def test_a_mechanism_that_cannot_be_computed_is_a_refusal() -> None:
+    """As a solver says it, for one recording of many: the others go on."""
+    stated = {"data": ["prior"], "mechanisms": ["singular"], "attacks": ["stays"]}
+    results = compare(
+        {**stated, "data-of": {"prior": {"traces": 2}}}, mechanisms={"singular": singular}
+    )
+    assert results.line(mechanism="singular", metric="refused").value == 1.0
 
 
 def test_a_wrong_parameter_is_no_refusal() -> None:

@@ -51,7 +51,7 @@ def _asked(
 ) -> tuple[Estimate | None, ...]:
     """The estimate of each secret; none where there is nothing to go by."""
     if not released.seconds.size and background.true is None:
-        return (None,) * len(known.spans)
+        return (None,) * len(background.secrets)
     view = Evidence(released.noise.times[released.noise.rows], released.metres[None])
     return attack(view, background)
 

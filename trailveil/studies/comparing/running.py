@@ -99,7 +99,7 @@ class Comparison:
         }
 
     def release(self, case: Case, mechanism: Entrant, *draw: int) -> Sighting | None:
-        """What a mechanism releases of a case; None where it refuses."""
+        """What a mechanism releases of a case; None where it refuses, or cannot compute it."""
         key = (case.data, case.name, mechanism.name, draw)
         if key not in self._releases:
             while len(self._releases) >= _REMEMBERED:
@@ -107,7 +107,7 @@ class Comparison:
             random = generator("release", self.seed, *key)
             try:
                 self._releases[key] = Sighting.of(case, mechanism(case, random))
-            except (Refused, NumericalError):
+            except (Refused, NumericalError, np.linalg.LinAlgError):
                 self._releases[key] = None
         return self._releases[key]
 
