@@ -8,7 +8,7 @@
 VENV ?= .venv
 PYTEST_ARGS ?= -n 2
 # Without what needs data of its own, or long.
-BENCHMARKS = $(filter-out _% activity_floors large_files prior_held_out realism realism_attack realism_design,$(basename $(notdir $(wildcard benchmarks/*.py))))
+BENCHMARKS = $(filter-out _% activity_floors large_files prior_held_out realism realism_attack realism_design validation comparison,$(basename $(notdir $(wildcard benchmarks/*.py))))
 SOURCES = $(wildcard trailveil tests benchmarks docs/site)
 PIP = $(VENV)/bin/python -m pip -qq --disable-pip-version-check --no-input
 LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
@@ -29,7 +29,7 @@ endef
 # the many processes of the tests takes two to three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs test test-all test-others pytest lint lock bench designs clean setup setup-dev
+.PHONY: help demo docs test test-all test-others pytest lint lock bench validation designs clean setup setup-dev
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -67,6 +67,10 @@ docs: setup-dev
 
 bench: setup-dev
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(VENV)/bin/python -m "benchmarks.$$file" || exit 1; done
+
+# The tables of docs/validation.md, from the results that are kept.
+validation: setup-dev
+	$(VENV)/bin/python -m benchmarks.validation
 
 # The noise that ships with the package; some seven minutes. DESIGNS_ARGS=--missing keeps what is there.
 designs: setup-dev

@@ -12,11 +12,14 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, White
 from trailveil.privacy.priors import LEVEL_STD
 from trailveil.studies.calibrating import Cases, cases_of, recorded
 from trailveil.studies.calibration import LeftOut, Predictions, predictions
+
+Floats = NDArray[np.float64]
 
 GAPS = (30.0, 75.0, 150.0, 300.0, 600.0)
 EACH = 2
@@ -84,3 +87,35 @@ def study(files: Sequence[Path], path: Path | None) -> Study:
     return Study(
         tuple(found.cases[i] for i in chosen), np.array([found.groups[i] for i in chosen]), path
     )
+
+
+def line(case: LeftOut) -> Floats:
+    """On a straight line between the nearest fixes on both sides, at a steady pace."""
+    return np.array([np.interp(case.time, case.times, column) for column in case.values.T])
+
+
+def hermite(case: LeftOut, seconds: float = 20.0) -> Floats:
+    """On a cubic that keeps place and velocity at both edges; velocity over so many seconds."""
+    after = int(np.searchsorted(case.times, case.time))
+    start, end = after - 1, after
+    before = case.times >= case.times[start] - seconds
+    behind = case.times <= case.times[end] + seconds
+    first, last = int(np.flatnonzero(before)[0]), int(np.flatnonzero(behind)[-1])
+    first, last = min(first, max(start - 1, 0)), max(last, min(end + 1, len(case.times) - 1))
+    span = case.times[end] - case.times[start]
+    leaving = _velocity(case, first, start) * span
+    arriving = _velocity(case, end, last) * span
+    u = (case.time - case.times[start]) / span
+    return np.asarray(
+        (2 * u**3 - 3 * u**2 + 1) * case.values[start]
+        + (u**3 - 2 * u**2 + u) * leaving
+        + (3 * u**2 - 2 * u**3) * case.values[end]
+        + (u**3 - u**2) * arriving
+    )
+
+
+def _velocity(case: LeftOut, first: int, last: int) -> Floats:
+    if first == last:
+        return np.zeros(case.values.shape[1])
+    apart = case.values[last] - case.values[first]
+    return np.asarray(apart / (case.times[last] - case.times[first]))

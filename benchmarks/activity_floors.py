@@ -14,7 +14,6 @@ aggregate figures alone, as tables of Markdown. The folders are not in this repo
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._kept import keep
 from trailveil.errors import TrailveilError
 from trailveil.files.source import load
 from trailveil.privacy.guarantee import CIRCLE_68
@@ -360,7 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     printed(found)
     if given.output:
-        given.output.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+        keep(given.output, {"activities": found})
 
 
 if __name__ == "__main__":

@@ -1,37 +1,44 @@
-"""The tables and the picture of docs/comparison.md, from results that are kept beside this file.
+"""Measures what docs/validation.md shows of mechanisms and attacks, and makes its tables.
 
-    trailveil compare benchmarks/comparison.toml -o all         # 5 minutes of processor time
-    trailveil compare benchmarks/comparison-map.toml -o map     # 5 more
-    trailveil compare benchmarks/comparison-walkers.toml -o walkers
-    python -m benchmarks.comparison all map walkers             # takes the results over
-    python -m benchmarks.comparison                             # writes the page anew
+    python -m benchmarks.comparison [--geolife FOLDER] [--workers N]    # 15 minutes of CPU
 
-What is kept are the lines of summary.csv in each folder that the page shows, to three digits.
+One run of all settings beside this file. comparison.csv keeps the lines of the summaries that the
+page shows, to three digits; comparison.json says on how many recordings of whom, when, and with
+which seed. Without GeoLife, which is not in this repository, what is kept of it stays.
 """
 
 import csv
 import io
+import json
 import math
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from matplotlib import rc_context
 
+from benchmarks._kept import today
 from trailveil.plots.drawing import STYLE
 from trailveil.report.comparison import Standing, standings
-from trailveil.studies.comparing.settings import read_settings
+from trailveil.studies.comparing import compare
+from trailveil.studies.comparing.results import Results
+from trailveil.studies.comparing.settings import Settings, read_settings
 
 HERE = Path(__file__).parent
-KEPT, PAGE = HERE / "comparison.csv", HERE.parent / "docs" / "comparison.md"
-PICTURE = PAGE.parent / "images" / "comparison.svg"
+KEPT, FACTS = HERE / "comparison.csv", HERE / "comparison.json"
+SETTINGS = ("comparison", "comparison-map", "comparison-walkers", "comparison-recordings")
+REAL = "recordings"
+OURS = ("cut", "noise", "both", "everywhere")
 MECHANISMS = read_settings(KEPT.with_suffix(".toml")).mechanisms
 HEAD = ("data", "mechanism", "attack", "metric", "secret", "value", "low", "high")
-SHOWN = ("error_m", "identified", "moved", "withheld", "frechet", "stops", "heat_map")
+SHOWN = ("error_m", "identified", "refused", "moved", "withheld", "stops")
 
 # Columns: head, data set, metric, and attacks, of which the nearest counts; none for what it costs.
-COLUMNS = (
+Column = tuple[str, str, str, tuple[str, ...]]
+SIMPLE = ("kalman", "average", "circle", "edges", "stays")
+COLUMNS: tuple[Column, ...] = (
     ("moved, m", "prior", "moved", ()),
     ("lost", "prior", "withheld", ()),
     ("stops", "prior", "stops", ()),
@@ -42,12 +49,22 @@ COLUMNS = (
     ("walkers", "walkers", "error_m", ("speed",)),
     ("regimes", "prior", "error_m", ("regimes",)),
     ("learned", "prior", "error_m", ("learned",)),
-    ("simple", "prior", "error_m", ("kalman", "average", "circle", "edges", "stays")),
+    ("simple", "prior", "error_m", SIMPLE),
     ("earlier ride", "prior", "error_m", ("known-paths",)),
     ("10 releases", "prior", "error_m", ("repeated",)),
     ("4 days", "people", "error_m", ("home", "zone-circle")),
     ("map", "town", "error_m", ("map",)),
     ("who", "people", "identified", ("heat-map",)),
+)
+ON_RECORDINGS: tuple[Column, ...] = (
+    ("refused", REAL, "refused", ()),
+    *(
+        (head, REAL, metric, attacks)
+        for head, data, metric, attacks in COLUMNS
+        if data == "prior" and head != "10 releases"
+    ),
+    ("days", REAL, "error_m", ("home", "zone-circle")),
+    ("who", REAL, "identified", ("heat-map",)),
 )
 
 Line = dict[str, str]
@@ -74,25 +91,25 @@ def rounded(text: str) -> str:
     return f"{float(text):.3g}" if text else ""
 
 
-def nearest(summary: Sequence[Line], mechanism: str, column: Sequence[object]) -> Line | None:
+def nearest(summary: Sequence[Line], mechanism: str, column: Column) -> Line | None:
     """The line of a cell: of the attack and the place where it is lowest."""
     _, data, metric, attacks = column
-    found = [
+    matching = [
         line
         for line in summary
         if (line["data"], line["mechanism"], line["metric"]) == (data, mechanism, metric)
-        and (not attacks or line["attack"] in attacks)  # type: ignore[operator]  # names
+        and (not attacks or line["attack"] in attacks)
         and line["value"]
     ]
-    return min(found, key=lambda line: float(line["value"]), default=None)
+    return min(matching, key=lambda line: float(line["value"]), default=None)
 
 
-def table(summary: Sequence[Line]) -> Iterator[str]:
-    """The table of the page. Bold: the least that any attack leaves of a place."""
-    yield f"||{'|'.join(name for name, *_ in COLUMNS)}|"
-    yield f"|{'---|' * (len(COLUMNS) + 1)}"
+def table(summary: Sequence[Line], columns: Sequence[Column] = COLUMNS) -> Iterator[str]:
+    """A table of the page. Bold: the least that any attack leaves of a place."""
+    yield f"||{'|'.join(name for name, *_ in columns)}|"
+    yield f"|{'---|' * (len(columns) + 1)}"
     for mechanism in MECHANISMS:
-        cells = [nearest(summary, mechanism, column) for column in COLUMNS]
+        cells = [nearest(summary, mechanism, column) for column in columns]
         errors = [float(c["value"]) for c in cells if c is not None and c["metric"] == "error_m"]
         least = min(errors, default=math.inf)
         yield f"|{mechanism}|{'|'.join(cell(each, least) for each in cells)}|"
@@ -103,11 +120,34 @@ def cell(line: Line | None, least: float) -> str:
     if line is None:
         return ""
     value = float(line["value"])
-    if line["metric"] in ("identified", "withheld", "stops"):
+    if line["metric"] != "moved" and line["metric"] != "error_m":
         return f"{value:.0%}"
-    text = "none" if math.isinf(value) else f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+    text = metres(value)
     lowest = line["metric"] == "error_m" and value == least < math.inf
     return f"**{text}**" if lowest else text
+
+
+def metres(value: float) -> str:
+    return "none" if math.isinf(value) else f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def worse(summary: Sequence[Line], columns: Sequence[Column]) -> Iterator[str]:
+    """Where ours is worse: metres that each of ours leaves to an attack, and its rank.
+
+    Of all mechanisms but `nothing`, which is none.
+    """
+    yield f"|attack|{'|'.join(OURS)}|"
+    yield f"|---|{'---|' * len(OURS)}"
+    for column in columns:
+        lines = {name: nearest(summary, name, column) for name in MECHANISMS if name != "nothing"}
+        leave = {name: float(line["value"]) for name, line in lines.items() if line is not None}
+        if column[2] != "error_m" or not leave:
+            continue
+        ranks = {name: 1 + sum(leave[other] > leave[name] for other in leave) for name in leave}
+        cells = [
+            f"{metres(leave[n])} ({ranks[n]}/{len(leave)})" if n in leave else "" for n in OURS
+        ]
+        yield f"|{column[1]}: {column[0]}|{'|'.join(cells)}|"
 
 
 def picture(summary: Sequence[Line]) -> bytes:
@@ -127,24 +167,47 @@ def picture(summary: Sequence[Line]) -> bytes:
     return out.getvalue()
 
 
-def with_table(page: str, summary: Sequence[Line]) -> str:
-    """The page with its table written anew."""
-    whole = "\n".join(table(summary))
-    between = re.compile(r"(<!-- table -->\n).*?(\n<!-- end -->)", flags=re.DOTALL)
-    return between.sub(lambda marks: f"{marks[1]}{whole}{marks[2]}", page)
+def measured(settings: Settings, workers: int) -> tuple[list[Line], dict[str, Any]]:
+    """The lines of a comparison, and the facts of each of its data sets."""
+    results = compare(settings, workers=workers)
+    summary = list(csv.DictReader(io.StringIO("".join(results.summary()))))
+    return summary, {name: facts(results, name, settings) for name in settings.data}
+
+
+def facts(results: Results, data: str, settings: Settings) -> dict[str, Any]:
+    """On how many recordings of how many people, when, and with which seed."""
+    of_data = results.codes["data"] == results.names["data"].index(data)
+    return {
+        "recordings": len(set(results.codes["trace"][of_data].tolist())),
+        "people": len(set(results.codes["person"][of_data].tolist())),
+        "seed": settings.seed,
+        "draws": settings.draws,
+        "date": today(),
+    }
 
 
 @click.command()
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path, exists=True))
-def main(folders: Sequence[Path]) -> None:
-    """Write the table and the picture of the page."""
-    if folders:
-        summary = [line for folder in folders for line in lines(folder / "summary.csv")]
-        KEPT.write_text(kept(summary), encoding="utf-8")
-    summary = lines(KEPT)
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), summary), encoding="utf-8")
-    PICTURE.write_bytes(picture(summary))
-    click.echo(f"{PAGE.name} and {PICTURE.name}: {len(summary)} lines")
+@click.option("--geolife", type=click.Path(exists=True, file_okay=False), help="Its folder.")
+@click.option("--workers", type=click.IntRange(0), default=1, help="Processes; 0 for all.")
+def main(geolife: str | None, workers: int) -> None:
+    """Run all comparisons, and keep what the page shows of them."""
+    every = {name: read_settings(HERE / f"{name}.toml") for name in SETTINGS}
+    of_real = every.pop("comparison-recordings")
+    summary: list[Line] = []
+    known: dict[str, Any] = {}
+    if geolife is not None:
+        where = {("data", REAL): {**of_real.parameters["data", REAL], "folder": geolife}}
+        every["recordings"] = replace(of_real, parameters={**of_real.parameters, **where})
+    else:
+        summary = [line for line in lines(KEPT) if line["data"] == REAL]
+        known = {REAL: json.loads(FACTS.read_text(encoding="utf-8"))[REAL]}
+    for settings in every.values():
+        more, of_data = measured(settings, workers)
+        summary += more
+        known |= of_data
+        click.echo(f"{', '.join(settings.data)}: {len(more)} lines")
+    KEPT.write_text(kept(summary), encoding="utf-8")
+    FACTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

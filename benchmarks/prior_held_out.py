@@ -1,13 +1,15 @@
 """Which way of fitting a prior predicts best the movements of people it has not seen?
 
     python -m benchmarks.prior_held_out GEOLIFE_FOLDER [--mode walk] [--window 600] [--kernels]
+        [-o benchmarks/prior_held_out.json]
 
 For each mode the windows of `trailveil fit --labels MODE` are split by user into four parts; a
 prior is fitted to three and judged on the fourth: at seven fixes a window the recorded place is
 predicted from all fixes that are at least a gap away, on both sides. Printed for each way and gap:
 mean and median of the log density in nats per coordinate, the shares of coordinates inside the 68 %
 and the 95 % interval, and the median deviation that was promised. With --kernels: how often each
-kernel is the likeliest of its window, and its parameters. The folder is not in this repository.
+kernel is the likeliest of its window, and its parameters. With -o the figures are written as JSON,
+which docs/validation.md shows. The folder is not in this repository.
 """
 
 import argparse
@@ -15,10 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from trailveil.studies.calibration.coverage import half_width, resampled
 
+from benchmarks._kept import keep
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.priors import BUILT_IN, LEVEL_STD
 from trailveil.studies.calibration import predicted
@@ -30,6 +35,7 @@ from trailveil.studies.fit import FitSeries, fit
 GAPS = (30.0, 75.0, 150.0)
 PARTS = 4
 FIXES = 7
+LEVELS = (0.68, 0.95)
 
 Floats = NDArray[np.float64]
 Way = Callable[[Stretches], Kernel]
@@ -83,27 +89,57 @@ WAYS: dict[str, Way] = {
 }
 
 
-def held_out(windows: Stretches, owners: Sequence[str]) -> None:
-    """Print how well each way predicts users that it has not seen."""
+def held_out(windows: Stretches, owners: Sequence[str]) -> list[dict[str, Any]]:
+    """How well each way predicts users that it has not seen: a row for each gap.
+
+    In nats and metres, of coordinates; shares have 95 % intervals from resampling users.
+    """
     users = sorted(set(owners))
     total = {name: {gap: list[Floats]() for gap in GAPS} for name in WAYS}
+    people: dict[float, list[int]] = {gap: [] for gap in GAPS}
     for part in range(PARTS):
         apart = set(users[part::PARTS])
         tested = [i for i, owner in enumerate(owners) if owner in apart]
-        rest = only(windows, [i for i, owner in enumerate(owners) if owner not in apart])
-        for name, way in WAYS.items():
-            kernel = way(rest)
-            for gap, found in judge([windows.series[i] for i in tested], kernel).items():
-                total[name][gap] += found
+        others = only(windows, [i for i, owner in enumerate(owners) if owner not in apart])
+        kernels = {name: way(others) for name, way in WAYS.items()}
+        for i in tested:
+            for name, kernel in kernels.items():
+                for gap, scores in judge([windows.series[i]], kernel).items():
+                    total[name][gap] += scores
+                    if name == "default":
+                        people[gap] += [users.index(owners[i])] * len(scores)
+    return [
+        {"way": name, "gap": gap} | _figures(np.array(scores), np.array(people[gap]))
+        for name, by_gap in total.items()
+        for gap, scores in by_gap.items()
+    ]
+
+
+def _figures(scores: Floats, people: NDArray[np.int_]) -> dict[str, Any]:
+    """Of predictions (n, 3, 2): nats, |error| / deviation and deviation of each coordinate."""
+    nats, size, std = np.moveaxis(scores, 1, 0)
+    inside = np.column_stack([(size < half_width(level)).mean(axis=1) for level in LEVELS])
+    shares = resampled(inside, people)
+    return {
+        "nats": float(nats.mean()),
+        "nats_median": float(np.median(nats)),
+        "promised_m": float(np.median(std)),
+        "people": len(set(people.tolist())),
+        "coordinates": int(size.size),
+    } | {
+        f"in_{100 * level:g}": [share.share, share.low, share.high]
+        for level, share in zip(LEVELS, shares, strict=True)
+    }
+
+
+def printed(rows: Sequence[dict[str, Any]]) -> None:
     print("way      gap s   mean  median  in 68 %  in 95 %  promised m  coordinates")
-    for name, by_gap in total.items():
-        for gap, found in by_gap.items():
-            score, size, std = np.concatenate(found, axis=1)
-            print(
-                f"{name:8} {gap:5.0f} {score.mean():6.2f} {np.median(score):7.2f} "
-                f"{np.mean(size < 1):8.1%} {np.mean(size < 1.96):8.1%} {np.median(std):11.1f} "
-                f"{len(score):12}"
-            )
+    for row in rows:
+        print(
+            f"{row['way']:8} {row['gap']:5.0f} {row['nats']:6.2f} {row['nats_median']:7.2f} "
+            f"{row['in_68'][0]:8.1%} {row['in_95'][0]:8.1%} {row['promised_m']:11.1f} "
+            f"{row['coordinates']:12}"
+        )
 
 
 def kernels(windows: Stretches) -> None:
@@ -136,16 +172,25 @@ def main() -> None:
     parser.add_argument("--mode", action="append", choices=MODES)
     parser.add_argument("--window", type=float, default=600.0)
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("-o", "--output", type=Path)
     asked = parser.parse_args()
     if asked.folder is None:
         print("Needs the folder of GeoLife, which is not part of this repository: name it.")
         return
+    modes: dict[str, Any] = {}
     for mode in asked.mode or MODES:
         parts = labelled_traces(asked.folder, mode)
         windows = stretches([trace for _, trace in parts], asked.window, FASTEST[mode])
         owners = [parts[source][0] for source in windows.sources]
         print(f"{mode}: {len(owners)} windows of {asked.window:g} s, {len(set(owners))} users")
-        kernels(windows) if asked.kernels else held_out(windows, owners)
+        if asked.kernels:
+            kernels(windows)
+            continue
+        rows = held_out(windows, owners)
+        printed(rows)
+        modes[mode] = {"windows": len(owners), "people": len(set(owners)), "rows": rows}
+    if asked.output and modes:
+        keep(asked.output, {"window_s": asked.window, "modes": modes})
 
 
 if __name__ == "__main__":

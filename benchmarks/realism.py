@@ -1,26 +1,29 @@
-"""How real is the prior? The figures of docs/realism.md that `trailveil calibrate` does not print.
+"""How real is the prior? The figures of docs/validation.md that `calibrate` does not print.
 
-    python -m benchmarks.realism FOLDER/*/*.plt [--kept FOLDER] [--only SECTION]
+    python -m benchmarks.realism FOLDER/*/*.plt [--kept FOLDER] [--only SECTION] [-o FILE.json]
 
 Of the fixes that `trailveil calibrate` predicts, one in two. Sections: mixture (an adversary who
 weighs speeds and time constants by what is seen outside of the gap), set (does the most certain of
 the adversaries of a release promise what is true?), pace (a steady pace against the prior),
 gaussian (is there a better default that is Gaussian?). Everything that is fitted is fitted on four
 fifths of the folders and judged on the rest. Some ten minutes; with --kept, predictions are kept
-for the next time.
+for the next time; with -o, how the mixture and single priors hold is written as JSON, which
+docs/validation.md shows.
 """
 
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from benchmarks._realism_cases import GAPS, Study, moving, study
+from benchmarks._kept import keep
+from benchmarks._realism_cases import GAPS, Study, hermite, line, moving, study
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.studies.calibration import PACES, LeftOut, Predictions, half_width, resampled
@@ -32,6 +35,7 @@ CONSTANTS = (15.0, 60.0, 240.0)
 TEMPERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 FOLDS = 5
 FEWEST = 40
+LEVELS = (0.68, 0.95)
 MIDDLE = half_width(0.68)
 
 
@@ -187,48 +191,57 @@ def prepared(files: Sequence[Path], path: Path | None) -> Question:
     return question
 
 
-def section_mixture(asked: Question) -> None:
-    """Print how well the mixture predicts, beside single priors and the best one of the grid."""
+def held(asked: Question) -> list[dict[str, Any]]:
+    """How the mixture and single priors hold: a row for each gap and pace, shares of coordinates.
+
+    Nats are means of coordinates, widths and errors medians in metres.
+    """
     names = ("default", "walk", "bike", "drive")
     singles = dict(zip(names, asked.study.of([BUILT_IN[n].kernel for n in names]), strict=True))
-    print(
-        "gap  who  fixes  nats mean  nats median  50 %  68 %  95 %  >3sd  width m  rms m  median m"
-    )
+    rows = []
     for gap in GAPS:
-        rows = asked.rows(gap)
-        for name, whole in singles.items():
-            one = whole.only(rows)
-            size = np.abs(one.standardised)
-            _line(gap, name, one.log_densities, 2 * norm.cdf(size) - 1, one.stds, one.errors)
-        own = asked.mixtures[gap]
+        of_gap, own, paces = asked.rows(gap), asked.mixtures[gap], asked.paces(gap)
+        ways = {
+            name: (p.log_densities, 2 * norm.cdf(np.abs(p.standardised)) - 1, p.stds, p.errors)
+            for name, p in ((name, whole.only(of_gap)) for name, whole in singles.items())
+        }
         width = own.half_widths() / MIDDLE
-        _line(gap, "mixture", own.log_densities, own.levels(), width, own.mean_error)
-        for pace in PACES:
-            mine = asked.paces(gap) == pace
+        ways["mixture"] = (own.log_densities, own.levels(), width, own.mean_error)
+        for pace in ("all", *PACES):
+            mine = (paces == pace) | (pace == "all")
             if mine.sum() >= 20:
-                one = singles["default"].only(rows[mine])
-                errors = own.mean_error[mine]
-                print(
-                    f"  {pace:8} n {mine.sum():5}, mixture (default): in 68 % "
-                    f"{np.mean(own.levels()[mine] <= 0.68):.0%} "
-                    f"({np.mean(np.abs(one.standardised) <= MIDDLE):.0%}), nats "
-                    f"{own.log_densities[mine].mean():.2f} ({one.log_densities.mean():.2f}), width "
-                    f"{np.median(width[mine]):.0f} ({np.median(one.stds):.0f}), median error "
-                    f"{np.median(np.abs(errors)):.0f} ({np.median(np.abs(one.errors)):.0f})"
-                )
+                about = {"gap": gap, "pace": pace}
+                groups = asked.study.groups[of_gap][mine]
+                rows += [
+                    about | {"way": name} | _figures([x[mine] for x in way], groups)
+                    for name, way in ways.items()
+                ]
+    return rows
 
 
-def _line(
-    gap: float, name: str, nats: Floats, levels: Floats, width: Floats, errors: Floats
-) -> None:
-    shares = [np.mean(levels <= level) for level in (0.5, 0.68, 0.95)]
-    far = np.mean(levels > 0.9973)
-    print(
-        f"{gap:4.0f} {name:8} {len(errors):6} {nats.mean():8.2f} {np.median(nats):8.2f} "
-        + " ".join(f"{share:5.1%}" for share in shares)
-        + f" {far:6.2%} {np.median(width):7.0f} {np.sqrt(np.mean(errors**2)):7.0f} "
-        f"{np.median(np.abs(errors)):7.0f}"
-    )
+def _figures(way: Sequence[Floats], groups: NDArray[np.int_]) -> dict[str, Any]:
+    """Of nats, levels, widths and errors of some fixes, and the group of each."""
+    nats, levels, width, errors = way
+    inside = np.column_stack([(levels <= level).mean(axis=1) for level in LEVELS])
+    shares = zip(LEVELS, resampled(inside, groups), strict=True)
+    return {
+        "fixes": len(groups),
+        "people": len(set(groups.tolist())),
+        "nats": float(nats.mean()),
+        "width": float(np.median(width)),
+        "error": float(np.median(np.abs(errors))),
+    } | {f"in_{100 * level:g}": [s.share, s.low, s.high] for level, s in shares}
+
+
+def section_mixture(asked: Question) -> None:
+    """Print how well the mixture predicts, beside single priors."""
+    print("gap  pace     way      fixes people   nats  in 68 %  in 95 %  width m  median m")
+    for row in held(asked):
+        print(
+            f"{row['gap']:4.0f} {row['pace']:8} {row['way']:8} {row['fixes']:5} {row['people']:6} "
+            f"{row['nats']:6.2f} {row['in_68'][0]:8.1%} {row['in_95'][0]:8.1%} {row['width']:8.0f} "
+            f"{row['error']:9.0f}"
+        )
 
 
 SETS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -290,38 +303,6 @@ def section_pace(asked: Question) -> None:
             )
 
 
-def line(case: LeftOut) -> Floats:
-    """On a straight line between the nearest fixes on both sides, at a steady pace."""
-    return np.array([np.interp(case.time, case.times, column) for column in case.values.T])
-
-
-def hermite(case: LeftOut, seconds: float = 20.0) -> Floats:
-    """On a cubic that keeps place and velocity at both edges; velocity over so many seconds."""
-    after = int(np.searchsorted(case.times, case.time))
-    start, end = after - 1, after
-    before = case.times >= case.times[start] - seconds
-    behind = case.times <= case.times[end] + seconds
-    first, last = int(np.flatnonzero(before)[0]), int(np.flatnonzero(behind)[-1])
-    first, last = min(first, max(start - 1, 0)), max(last, min(end + 1, len(case.times) - 1))
-    span = case.times[end] - case.times[start]
-    leaving = _velocity(case, first, start) * span
-    arriving = _velocity(case, end, last) * span
-    u = (case.time - case.times[start]) / span
-    return np.asarray(
-        (2 * u**3 - 3 * u**2 + 1) * case.values[start]
-        + (u**3 - 2 * u**2 + u) * leaving
-        + (3 * u**2 - 2 * u**3) * case.values[end]
-        + (u**3 - u**2) * arriving
-    )
-
-
-def _velocity(case: LeftOut, first: int, last: int) -> Floats:
-    if first == last:
-        return np.zeros(case.values.shape[1])
-    apart = case.values[last] - case.values[first]
-    return np.asarray(apart / (case.times[last] - case.times[first]))
-
-
 CANDIDATES: dict[str, Kernel] = {
     **{f"{s:g} m/s, {c:g} s": moving((s, c)) for s in SPEEDS[3:6] for c in CONSTANTS},
     **{
@@ -381,11 +362,14 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument("--kept", type=Path)
     parser.add_argument("--only", choices=SECTIONS, action="append")
+    parser.add_argument("-o", "--output", type=Path)
     asked = parser.parse_args()
     if not asked.files:
         print("Needs files of GeoLife, which are not part of this repository: name them.")
         return
     question = prepared(asked.files, asked.kept)
+    if asked.output:
+        keep(asked.output, {"rows": held(question)})
     for name in asked.only or SECTIONS:
         print(f"== {name}")
         SECTIONS[name](question)

@@ -41,11 +41,11 @@ NAVIGATION = {
     "Tutorials": ["tutorials/share-a-ride", "tutorials/protect-a-study", "tutorials/compare"],
     "Commands": [f"commands/{name}" for name in COMMANDS],
     "What is promised": [
-        *("guarantees", "activities", "security", "report", "recurring-places", "realism")
+        *("guarantees", "activities", "security", "report", "recurring-places", "validation")
     ],
     "Python": ["api", "gallery"],
     "Priors and files": ["priors", "formats", "scaling"],
-    "Background": ["comparison", "paper", "decisions"],
+    "Background": ["paper", "decisions"],
     "Help": ["glossary", "troubleshooting"],
 }
 START = """\

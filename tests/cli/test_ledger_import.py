@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.commands import done, refused, run
 from tests.rides import ride
-from tests.traces.formats.test_exif import photo
+from tests.traces.formats.photos import photo
 from trailveil.traces.formats import write
 from trailveil.traces.trace import cut_out
 
@@ -40,6 +40,21 @@ def test_a_position_makes_the_next_cut_longer(source: Path) -> None:
     done("verify", private, source, source.with_name("c.gpx"))
 
 
+def test_what_was_counted_is_said_and_no_place(source: Path, tmp_path: Path) -> None:
+    """In the few lines and in full: what makes the cut longer, and what tells nothing more."""
+    far = ("--at", "48.137,11.575", "--time", "2024-05-14T08:33:00Z", "--accuracy", "30")
+    for imported in (AT, far):
+        done("ledger", "import", *imported)
+    for more in ((), ("--explain",)):
+        output = tmp_path / f"{len(more)}.gpx"
+        said = " ".join(
+            done("protect", source, *WHAT, "--tz", "UTC", "--again", "-o", output, *more).split()
+        )
+        assert "Counted: what is public already, at 2024-05-14 08:12:30 UTC (exact)." in said
+        assert "1 position that is public already tells nothing more" in said
+        assert "48.137" not in said
+
+
 def test_the_public_track_of_a_ride_leaves_nothing_to_hide(source: Path, tmp_path: Path) -> None:
     """All of it, or a part: what is hidden must lie farther off."""
     trace = ride(180, 20.0)
@@ -60,10 +75,35 @@ def test_photos(tmp_path: Path) -> None:
     assert "1 position, to 30 m, 2024-05-14 12:00:30 UTC" in done(
         "ledger", "import", path, "--accuracy", "30"
     )
+    path.write_bytes(photo(position=((0, 1),) * 6))
+    assert "photo.jpg: a photo must say where it was taken, got 0 degrees" in refused(
+        "ledger", "import", path
+    )
     path.write_bytes(photo(gps=False))
     assert "photo.jpg: a photo must be a JPEG that says when and where" in refused(
         "ledger", "import", path
     )
+
+
+def test_a_time_that_cannot_be_counted_in_nanoseconds_is_refused() -> None:
+    for time in ("9999-01-01T00:00:00Z", "0001-01-01T00:00:00Z"):
+        said = refused("ledger", "import", "--at", "46,7", "--time", time)
+        assert "a time must be like 2024-05-14T08:30:00Z" in said
+
+
+def test_the_circle_that_was_stated_is_said_again(source: Path) -> None:
+    """Not the standard deviation that it stands for."""
+    done(
+        "ledger",
+        "import",
+        "--at",
+        "48.137,11.575",
+        "--time",
+        "2024-05-14T08:10Z",
+        "--accuracy",
+        "30",
+    )
+    assert "tells it to 30 m, by a position in it" in refused("protect", source, *WHAT)
 
 
 def test_a_place_with_a_name_that_is_public_is_told(source: Path) -> None:

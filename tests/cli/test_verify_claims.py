@@ -10,7 +10,7 @@ import pytest
 from tests.cli.commands import run
 from tests.cli.test_verify import TRACE, Report, changed, failed, releases, report_of, times
 from tests.rides import written
-from trailveil.checks.verifying import FALSE_ALARM, _as_large, compared
+from trailveil.checks.verifying import FALSE_ALARM, as_large, compared
 from trailveil.privacy.promises import UNCHECKED
 from trailveil.traces.formats import read
 from trailveil.traces.loading import load
@@ -68,9 +68,9 @@ def test_independent_noise_is_not_claimed_larger_than_it_is(rounding: float) -> 
             (80, 2)
         )
         moved = np.round(exact / (2 * rounding)) * 2 * rounding
-        assert _as_large(factor, moved, rounding, deviation).holds
+        assert as_large(factor, moved, rounding, deviation).holds
         for claim in (3.0, 10.0, 100.0):
-            assert not _as_large(factor, moved, rounding, claim * deviation).holds
+            assert not as_large(factor, moved, rounding, claim * deviation).holds
 
 
 @pytest.mark.parametrize("files", [(), ("ride.gpx", "cut.gpx")])

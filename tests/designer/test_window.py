@@ -1,7 +1,10 @@
 """Noise around a window: its figures, its laws, and why false tracks have no kink."""
 
 import math
+import random
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +15,7 @@ from scipy.linalg import block_diag
 
 from tests.oracles.dense_movement import Law, released
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.table import shaped_for
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
@@ -19,6 +23,7 @@ from trailveil.privacy.checker import check
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.movement import Movement
 from trailveil.release.request import Request
+from trailveil.traces.activities import ACTIVITIES
 
 # 316.2 m must be left: a radius of 200 m, epsilon 1, order 5.
 BOUND = 1e-5
@@ -198,7 +203,63 @@ def test_noise_for_any_radius_is_proved(
     assert noise.gap < 0.01
 
 
-def test_what_no_noise_can_hide_is_refused_by_a_line_that_says_what_to_do() -> None:
-    request = Request((), radius=1000.0, epsilon=0.1, order=1.5, floor=0.1)
-    with pytest.raises(Refused, match=r"smaller radius, a larger epsilon, or use --mechanism cut"):
-        window_noise(720.0, 2, request.adversaries, request.bound)
+def drawn_request(rng: random.Random) -> tuple[Request, float, int]:
+    """A request with the length and the sides of its window: of 20 to 3,000 m, any hour."""
+    uncertain = rng.choice([60, 60, 60, 0, 1, 30, 239, 241, 300, 1800])
+    steady = rng.choice([max(300, uncertain), uncertain, uncertain + 1, 900, 7200, 86_400])
+    request = Request(
+        (),
+        radius=float(round(math.exp(rng.uniform(math.log(20), math.log(3000))))),
+        epsilon=rng.choice([1.0, 1.0, 1.0, 0.1, 5.0]),
+        floor=ACTIVITIES[rng.choice(["walk", "ride", "drive"])],
+        uncertain=uncertain,
+        steady=max(steady, uncertain),
+    )
+    seconds = rng.choice([0.0, 60.0, 600.0, 3600.0, 43_200.0]) + 2 * uncertain
+    return request, shaped_for(seconds), rng.choice([1, 2])
+
+
+def check_request(request: Request, seconds: float, sides: int) -> None:
+    """Noise is proved; or a request is refused by a line that says what can be had instead."""
+    try:
+        noise = window_noise(seconds, sides, request.adversaries, request.bound)
+    except Refused as refused:
+        stated = re.fullmatch(
+            r"some noise must be able to hide so much, got none that can: ask for (?:at most (\d+) "
+            r"% of this radius|a shorter --slow-for or --uncertain), or use --mechanism cut",
+            str(refused),
+        )
+        assert stated, (request, seconds, sides)
+        if stated[1]:
+            smaller = replace(request, radius=request.radius * int(stated[1]) / 100)
+            noise = window_noise(seconds, sides, smaller.adversaries, smaller.bound)
+            assert check(noise.proof) == [], (request, seconds, sides)
+        return
+    assert check(noise.proof) == [], (request, seconds, sides)
+    assert noise.gap < 0.01, (request, seconds, sides)
+
+
+@pytest.mark.parametrize(
+    ("radius", "sides", "steady"),
+    [
+        (850.0, 1, 300),  # the loss peaks between places that are 5 % apart
+        (1000.0, 2, 300),
+        (3000.0, 1, 300),
+        (100.0, 2, 86_400),
+    ],
+)
+def test_a_large_radius_is_designed_or_refused(radius: float, sides: int, steady: int) -> None:
+    request = Request((), radius=radius, uncertain=0 if steady > 300 else 60, steady=steady)
+    check_request(request, shaped_for(1200.0), sides)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_request_is_designed_or_refused(seed: int) -> None:
+    """Exact: no alarm is false."""
+    check_request(*drawn_request(random.Random(seed)))
+
+
+@pytest.mark.slow
+def test_many_requests_are_designed_or_refused() -> None:
+    for seed in range(2, 8):
+        check_request(*drawn_request(random.Random(seed)))

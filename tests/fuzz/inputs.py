@@ -10,6 +10,8 @@ from random import Random
 
 from tests.fuzz.bytewise import INTERESTING, mutated
 from tests.fuzz.packed import fit, kmz
+from tests.fuzz.photos import SEEDS as PHOTOS
+from tests.fuzz.photos import exif
 from tests.fuzz.seeds import KEYS, MADE, PRIORS, READINGS, SUFFIXES, recordings
 from tests.fuzz.structured import Structured, bounded, jsons, sentences, table, xml
 from tests.fuzz.tabled import parquet
@@ -33,10 +35,10 @@ STRUCTURED: Mapping[str, Structured] = {
 MUTATIONS: Mapping[str, Structured] = {row.name: STRUCTURED[row.structure] for row in FORMATS}
 """The same by the name of a format."""
 
-READ = (*(row.name for row in FORMATS), "readings")
+READ = (*(row.name for row in FORMATS), "readings", "photo")
 """What readers are given, in turn."""
 
-RUN = (*(("protect",) * 6), "readings", "audit", "prior", "key")
+RUN = (*(("protect",) * 6), "readings", "audit", "prior", "key", "import")
 """What is run of the command line, in turn."""
 
 FAST = ("--adversary", "plain", "--floor", "30")
@@ -94,12 +96,18 @@ def _read(rng: Random, kind: str, real: Path | None) -> Input:
     if kind == "readings":
         data = _changed(rng, rng.choice(READINGS), bounded(table), READINGS)
         return Input("series", kind, {"input.csv": data})
+    if kind == "photo":
+        return Input("photo", kind, {"input.jpg": _photo(rng)})
     every = recordings(real)
     seeds = MADE[kind] if rng.random() < 0.4 else every[kind]
     data = _changed(rng, rng.choice(seeds), MUTATIONS[kind], every[_other(rng, kind)])
     suffix = SUFFIXES[kind] if rng.random() < 0.95 else rng.choice([*SUFFIXES.values(), "", ".x"])
     wanted = KEEPABLE if rng.random() < 0.5 else ()
     return Input("read", kind, {f"input{suffix}": data}, tuple(wanted))
+
+
+def _photo(rng: Random) -> bytes:
+    return _changed(rng, rng.choice(PHOTOS), bounded(exif), PHOTOS)
 
 
 def _other(rng: Random, kind: str) -> str:
@@ -123,6 +131,7 @@ def _run(rng: Random, number: int, real: Path | None) -> Input:
         "audit": _audit,
         "prior": _prior,
         "key": _key,
+        "import": _import,
     }
     return makers[RUN[number % len(RUN)]](rng, real)
 
@@ -202,6 +211,14 @@ def _prior(rng: Random, _: Path | None) -> Input:
 def _key(rng: Random, _: Path | None) -> Input:
     data = mutated(rng, KEYS[0], PRIORS) if rng.random() < 0.9 else KEYS[0]
     return _with(("--key", "key"), {"key": data}, "key")
+
+
+def _import(rng: Random, real: Path | None) -> Input:
+    kind = rng.choice(list(MADE))
+    name = rng.choice(("input.jpg", f"input{SUFFIXES[kind]}"))
+    data = _photo(rng) if name.endswith("jpg") else _still_read(rng, kind, real)
+    further = rng.choice(((), ("--tz", "Europe/Berlin"), ("--accuracy", "30")))
+    return Input("run", "import", {name: data}, arguments=("ledger", "import", name, *further))
 
 
 def _with(options: tuple[str, ...], files: Mapping[str, bytes], kind: str) -> Input:

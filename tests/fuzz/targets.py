@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC
 from pathlib import Path
 
 import click
@@ -17,8 +18,10 @@ from tests.fuzz.seeds import SUFFIXES
 from tests.traces.formats.samples import SAMPLES
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError
+from trailveil.ledger.public import Imported
 from trailveil.traces.cleaning import clean, clean_readings
 from trailveil.traces.formats import read
+from trailveil.traces.formats.exif import read_photo
 from trailveil.traces.formats.series import read_series
 from trailveil.traces.trace import Recording
 
@@ -92,6 +95,18 @@ def _series(one: Input) -> str:
     return judged(call, one.content)
 
 
+def _photo(one: Input) -> str:
+    """A photo has a time that 64 bits hold, and a place on the globe that is not 0, 0."""
+
+    def call() -> None:
+        photo = read_photo(one.content, UTC)
+        Imported(np.array([photo.when], dtype=np.int64), np.array([photo[1:]]))
+        if not (abs(photo.latitude) <= 90 and abs(photo.longitude) <= 180 and any(photo[1:])):
+            raise Fault("a photo taken nowhere")
+
+    return judged(call, one.content)
+
+
 def invoked(one: Input, arguments: Sequence[str]) -> str:
     """Run the command line; what it shows is looked at.
 
@@ -160,6 +175,7 @@ def _leaks(one: Input) -> set[str]:
 TARGETS: Mapping[str, Callable[[Input], str]] = {
     "read": _read,
     "series": _series,
+    "photo": _photo,
     "run": _run,
     "protect": _protect,
 }

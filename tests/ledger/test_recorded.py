@@ -34,8 +34,11 @@ AT = (48.137, 11.575)
 
 
 @lru_cache
-def made_at(begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None = None) -> Plan:
-    trace = ride(40, 20.0, seed=3, begin=int(1_715_672_400 + begin), at=AT)
+def made_at(
+    begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None = None, fixes: int = 40
+) -> Plan:
+    start = int(1_715_672_400 + begin)
+    trace = ride(fixes, 800 / fixes, seed=3, begin=start, at=AT)
     request = Request((), epsilon=epsilon, withhold=withhold, method=Method.NOISE)
     return protect(trace, requested(trace, Chosen(("start+5m",), ends=False), request))
 
@@ -128,7 +131,11 @@ def test_a_plan_is_restored_from_what_is_sent(withhold: float | None) -> None:
 def test_what_is_sent_is_counted_as_the_plan_is(tmp_path: Path, limit: float | None) -> None:
     """Releases that overlap, and ones beside them; without a limit, each total is of it alone."""
     ledgers = [open_ledger(tmp_path / name) for name in ("whole", "sent")]
-    plans = [made_at(), made_at(86_400.0), made_at(765.0, epsilon=0.5)]
+    plans = [
+        made_at(fixes=20),
+        made_at(86_400.0, fixes=20),
+        made_at(725.0, epsilon=0.5, fixes=20),
+    ]
     for number, plan in enumerate(plans):
         whole = countable(plan, b"")
         rows = []

@@ -6,8 +6,8 @@ import numpy as np
 
 from tests.places import around
 from tests.rides import BEGIN
-from trailveil.live.cutting import Margins
 from trailveil.live.lines import Fix
+from trailveil.live.margins import Margins
 from trailveil.privacy.adversaries import Named
 from trailveil.release.places import Place
 from trailveil.release.request import Request

@@ -9,11 +9,9 @@ from scipy.special import ndtr
 
 from tests.live.days import AT, HOME, RIDE, Day, day, due, fixes
 from tests.places import trace_of
-from trailveil.errors import Refused
 from trailveil.ledger import NO_ID, Ledger
 from trailveil.ledger.places import save_places
-from trailveil.live.cutting import Cutting, Margins
-from trailveil.privacy.movement import least_cut
+from trailveil.live.cutting import Cutting
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 SURE = 60
@@ -132,25 +130,6 @@ def test_an_attacker_who_sees_the_stream_and_its_pauses_comes_no_nearer(ledger: 
     right = np.mean(east < RIDE.radius / 2)
     said = float(ndtr(np.sqrt(RIDE.bound) * RIDE.radius / 2))
     assert right < said + 4 * np.sqrt(said * (1 - said) / east.size)
-
-
-def test_a_shorter_delay_makes_the_silence_after_a_visit_longer(ledger: Ledger) -> None:
-    middle, variance = RIDE.paces.middle, HOME.variance
-    symmetric = Margins.of(RIDE, variance, 0.0, None)
-    assert symmetric.before == (least_cut(middle, variance, 2) + SURE) * NANOSECONDS
-    for margins in (
-        Margins.of(RIDE, variance, 0.0, symmetric.before / NANOSECONDS - 60),
-        symmetric,
-    ):
-        before, after = (t / NANOSECONDS - SURE for t in (margins.before, margins.passing))
-        told = 1 / middle.bridged(before) + 1 / middle.bridged(after)
-        assert 0.97 / variance < told <= margins.told <= 1 / variance
-    assert Margins.of(RIDE, variance, 0.0, symmetric.before / NANOSECONDS + 500) == symmetric
-    with pytest.raises(Refused, match=r"the delay must be at least \d+ s, got less"):
-        Margins.of(RIDE, variance, 0.0, 100.0)
-    shortest = Margins.of(RIDE, variance, 0.0, least_cut(middle, variance, 1) + SURE + 1)
-    assert shortest.passing > 2 * symmetric.passing
-    assert Margins.of(RIDE, variance, 5000.0, None).before == 5000 * NANOSECONDS
 
 
 def test_what_is_withheld_is_so_around_everything(ledger: Ledger) -> None:

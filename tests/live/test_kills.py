@@ -20,13 +20,13 @@ from tests.places import trace_of
 from tests.rides import BEGIN, PATIENCE, ROOT, ride
 from trailveil.ledger import open_ledger
 from trailveil.ledger.places import save_places
-from trailveil.live.cutting import Margins
+from trailveil.live.margins import Margins
 from trailveil.release.request import Request
 from trailveil.traces.formats.grid import degrees
 from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.trace import Trace
 
-KILLS, KILLS_OF_CUTS = 50, 12
+KILLS, KILLS_OF_CUTS = 20, 12
 WORDS = [sys.executable, "-m", "trailveil", "live", "--columns", "time,lat,lon"]
 SIMPLE = ["--everywhere", "--slow-for", "0"]
 

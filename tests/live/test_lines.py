@@ -73,11 +73,62 @@ def test_a_sentence_has_its_checksum_and_a_message_is_json() -> None:
         b"$GPGSV,3,1,11,03,03,111,00*74\r\n",
         b"$GPGGA,074000.00,4808.22,N,01134.5,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n",
         rmc("GPRMC,074000.00,V,,,,,,,140524,,,N"),
+        rmc("GNGNS,074000.00,4808.22,N,01134.5,E,AA,12,0.9,545.4,46.9,,"),
+        rmc("GPGLL,4808.22,N,01134.5,E,074000.00,A,A"),
+        rmc("PGRMC,A,223.8,,,,,,,,,,,"),
+        b"!AIVDM,1,1,,A,14eG;o@034o8sd<L9i:a;WF>062D,0*7D\r\n",
         b'{"_type":"transition","event":"enter","lat":48.1,"lon":11.5,"tst":1}\n',
+        b'{"_type":["location"],"lat":48.1,"lon":11.5,"tst":1}\n',
+        b'{"_type":"encrypted","data":"x"}\n',
+        b'{"class":"VERSION","release":"3.22","proto_major":3,"proto_minor":14}\r\n',
+        b'{"class":"TPV","mode":3,"time":"2024-05-14T07:40:00Z","lat":48.1,"lon":11.5}\r\n',
+        b"# 48.137,11.575\r\n",
     ],
 )
 def test_what_is_no_fix_by_its_kind_is_passed_over(line: bytes) -> None:
-    assert Lines("time,lat,lon").fix(line) is None
+    lines = Lines("time,lat,lon")
+    assert lines.fix(line) is None
+    assert (lines.skipped, lines.fixes) == (int(line.strip()[:1] not in {b"", b"#"}), 0)
+
+
+def test_marks_ends_and_blanks_around_a_line_do_no_harm() -> None:
+    for form in sorted(GOOD):
+        for line in (b"\xef\xbb\xbf" + GOOD[form], b" " + GOOD[form].strip() + b" \r\n"):
+            lines = Lines("time,lat,lon")
+            fix = lines.fix(line)
+            assert fix is not None
+            assert (fix.time, fix.latitude, lines.fixes) == (TIME, 48.137, 1)
+    assert Lines().is_header(b"\xef\xbb\xbftime,lat,lon\r\n")
+    assert not Lines().is_header(b"# time,lat,lon\n")
+
+
+def test_sentences_that_ran_into_each_other_are_none() -> None:
+    """A line that lost its end has cells of two: a place would be where the date is."""
+    whole = rmc("GPRMC,074001.00,A,4808.23000,N,01134.50000,E,1.2,30.0,140524,,,A")
+    for length in range(8, len(GOOD["nmea"]) - 2):
+        line = GOOD["nmea"][:length] + whole
+        with pytest.raises(UnreadableInput):
+            Lines().fix(line)
+    for line in (whole.strip() + b" 4808.22\r\n", whole.strip() + b"!AIVDM,1\r\n"):
+        with pytest.raises(UnreadableInput):
+            Lines().fix(line)
+
+
+def test_a_stream_is_of_the_device_that_its_first_fix_names() -> None:
+    def line(more: str, lat: float = 48.1) -> bytes:
+        return f'{{"_type":"location","lat":{lat},"lon":11.5,"tst":1715672400{more}}}'.encode()
+
+    lines = Lines()
+    assert lines.fix(line(""))
+    with pytest.raises(UnreadableInput):  # what is no fix names no device
+        lines.fix(line(',"tid":"zz"', 91.0))
+    assert lines.fix(line(',"tid":"ph"'))
+    assert lines.fix(line(',"tid":"ph","topic":"owntracks/me/phone"'))
+    assert lines.fix(line(',"topic":"owntracks/me/phone"'))
+    assert lines.fix(line(',"tid":null'))
+    for other in (',"tid":"ta"', ',"tid":"ph","topic":"owntracks/me/tablet"', ',"tid":["ph"]'):
+        with pytest.raises(UnreadableInput, match="of one device"):
+            lines.fix(line(other))
 
 
 BAD = [
@@ -87,6 +138,15 @@ BAD = [
     b'{"_type":"location","lat":48.137}\n',
     b'{"_type":"location","lat":"48.137","lon":11.5,"tst":1715672400}\n',
     b'{"lat":48.137,\n',
+    b'{"_type":"location","lat":48.137,"lon":NaN,"tst":1715672400}\n',
+    b'{"_type":"location","lat":48.137,"lon":1e400,"tst":1715672400}\n',
+    b'{"_type":"location","lat":[48.137],"lon":11.5,"tst":1715672400}\n',
+    b'{"_type":"location","lat":true,"lon":11.5,"tst":1715672400}\n',
+    b'{"_type":"location","lat":48.137,"lon":11.5,"tst":NaN}\n',
+    b'{"_type":"location","lat":48.137,"lon":11.5,"tst":1715672400000}\n',
+    b'{"_type":"location","lat":48.137,"lon":11.5,"tst":' + b"9" * 5000 + b"}\n",
+    b'{"_type":"location","lat":48.137,"lon":11.5,"tst":1715672400,"lat":1}\n',
+    b'{"_type":"location","lat":48.137,"lon":11.5,"tst":1715672400}{"_type":"location"}\n',
     b"[" * 5000,
     b"{" * 5000,
     b"2024-05-14T07:40:00,48.137,11.575\n",

@@ -147,7 +147,7 @@ def test_visits_are_counted_before_what_tells_of_them_leaves(ledger: Ledger) -> 
     assert max(counts) == 4
     inside = np.abs(metres[:, 0]) <= HOME.wide.metres
     first = np.flatnonzero(np.diff(inside.astype(int)) == 1) + 1
-    assert np.flatnonzero(np.diff(counts)).tolist() == (first - 1).tolist()
+    assert np.flatnonzero(np.diff(counts)).tolist() == first.tolist()  # once their times count
     with ledger.open() as book:
         (told_of,) = places_told(book, [HOME], "me")
     assert 0.9 * 4 < told_of.total <= 4
@@ -255,3 +255,42 @@ def test_the_command_takes_lines_and_says_what_is_wrong_with_one(
     }
     both = CliRunner().invoke(cli, ["live", "--everywhere", "--delay", "60"])
     assert both.exit_code == 2
+
+
+def test_the_command_says_what_it_did_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words in any case; a receiver that sends no RMC; fixes out of order; a long line."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    gga = "$GPGGA,074000.00,4808.22,N,01134.5,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n"
+    done = CliRunner().invoke(cli, ["live"], input=gga * 150)
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert "no fix in 100 lines yet: of NMEA, RMC with a position is read alone" in done.stderr
+    assert "150 lines were not read" in done.stderr
+    whole = lines(9).split("\n")
+    words = [
+        "\ufeffSTAY\r",
+        " Go ",
+        "",
+        "# a note",
+        *whole[:4],
+        whole[8],
+        *whole[6:8],
+        "x" * 10**7,
+    ]
+    done = CliRunner().invoke(cli, ["live", "--activity", "ride"], input="\n".join(words))
+    said = [line.split(": ", 1)[1] for line in done.stderr.splitlines() if ": line " in line]
+    assert said == [
+        "line 10: fixes must be in order of time, got a later one before: left out",
+        "line 12: a line must have at most 10,000 bytes, got more",
+    ]
+
+
+def test_it_says_when_the_first_fix_leaves(ledger: Ledger) -> None:
+    save_places(ledger, [HOME])
+    whole = fixes(trace_of(np.arange(5000), np.tile([9000.0, 0.0], (5000, 1)), AT))
+    with Stream(ledger=ledger, activity="ride") as stream:
+        left = next(i for i, fix in enumerate(whole) if stream.take(fix))
+        # A second each: later than the delay, and confirmed.
+        assert 0 < left - stream.first <= 3

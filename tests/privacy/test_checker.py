@@ -286,7 +286,7 @@ def test_costs_are_those_of_dense_algebra(honest: Design) -> None:
     expected = losses(honest)
     costs = []
     for stated in honest["adversaries"]:
-        who = checker._Adversary(honest, stated)
+        who = checker.StatedAdversary(honest, stated)
         for false_track in stated["tracks"]:
             track = who.track(false_track)
             cost = who.cost(track, track)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tests.rides import ride
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU
-from trailveil.ledger.versions import Member, as_version
+from trailveil.ledger.versions import Member, as_version, place_in
 from trailveil.release.drawing import draw
 from trailveil.release.layers import Layer
 from trailveil.release.plan import Plan
@@ -21,15 +22,15 @@ from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.release.versions import Version, coarser, finer, in_order, layer_of
 from trailveil.traces.selection import Stretch
-from trailveil.traces.trace import Trace
 
 TRACE = ride(60, 20.0, still=(20, 35))
 PARTS = (Stretch("x", int(TRACE.times[20]), int(TRACE.times[35])),)
 RADII = (50.0, 75.0, 100.0, 200.0, 300.0)
 
 
-def planned(radius: float, method: Method = Method.NOISE, trace: Trace = TRACE) -> Plan:
-    return protect(trace, Request(PARTS, radius, method=method, floor=3.6, middle=2.5))
+@cache
+def planned(radius: float, method: Method = Method.NOISE) -> Plan:
+    return protect(TRACE, Request(PARTS, radius, method=method, floor=3.6, middle=2.5))
 
 
 def chain(radii: Sequence[float]) -> list[Plan]:
@@ -38,10 +39,16 @@ def chain(radii: Sequence[float]) -> list[Plan]:
     plans: list[Plan] = []
     for radius in radii:
         plan = as_version(planned(radius), str(radius).encode(), members)
-        place = 0 if plan.layer is not None and plan.layer.share < 1 else len(plans)
+        place = place_in(members, plan)
         plans.insert(place, plan)
         members.insert(place, Member.of(plan, str(radius).encode()))
     return plans
+
+
+def base_of(plan: Plan) -> Layer:
+    layer = layer_of(plan)
+    assert layer is not None
+    return layer
 
 
 def maps(layer: Layer, every: list[bytes]) -> tuple[FloatArray, FloatArray]:
@@ -51,25 +58,21 @@ def maps(layer: Layer, every: list[bytes]) -> tuple[FloatArray, FloatArray]:
         np.zeros((count, len(every) * size)),
         np.zeros((count, len(every) * count)),
     )
-    i = every.index(layer.about[-1] if layer.base is None else b"|".join(layer.about))
+    i = every.index(b"|".join(layer.about))
     smooth[:, i * size : i * size + layer.fresh.shape[1]] = layer.fresh
     independent[:, i * count : (i + 1) * count] = np.diag(layer.further**0.5)
-    if layer.base is not None:
-        below = maps(layer.base, every)
-        smooth, independent = smooth + layer.share * below[0], independent + below[1]
-    return smooth, independent
+    shared = np.zeros_like(independent)
+    for base, share in ((layer.finer, 1 - layer.share), (layer.coarser, layer.share)):
+        if base is not None:
+            whole, shared = maps(base, every)
+            smooth = smooth + share * whole
+    return smooth, independent + shared
 
 
 def stacked(plans: Sequence[Plan]) -> FloatArray:
     """The covariance (k n, k n) of the noises of all versions, as they are drawn."""
     layers = [layer for plan in plans if (layer := layer_of(plan)) is not None]
-    every = list(
-        dict.fromkeys(
-            each.about[-1] if each.base is None else b"|".join(each.about)
-            for layer in layers
-            for each in layer.chain
-        )
-    )
+    every = list(dict.fromkeys(b"|".join(each.about) for x in layers for each in x.chain))
     rows = [np.hstack(maps(layer, every)) for layer in layers]
     whole = np.vstack(rows)
     return np.asarray(whole @ whole.T)
@@ -93,11 +96,24 @@ def information(gamma: FloatArray, copies: int) -> float:
     return float(1 / left)
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
-@pytest.mark.parametrize("order", [1, -1], ids=["finest first", "finest last"])
-def test_all_versions_tell_what_the_finest_tells(count: int, order: int) -> None:
-    """Against dense algebra of the stacked release, as it is drawn, in both orders."""
-    plans = chain(RADII[:count][::order])
+ORDERS = [
+    *(order for count in (2, 3) for order in permutations(RADII[:count])),
+    (50.0, 200.0, 75.0, 100.0),
+    (200.0, 50.0, 100.0, 75.0),
+    (75.0, 200.0, 100.0, 50.0),
+    RADII,
+    RADII[::-1],
+    (50.0, 300.0, 100.0, 75.0, 200.0),
+    (300.0, 50.0, 200.0, 100.0, 75.0),
+    (100.0, 300.0, 50.0, 200.0, 75.0),
+]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_all_versions_tell_what_the_finest_tells(order: tuple[float, ...]) -> None:
+    """Against dense algebra of the stacked release, as it is drawn, whichever came first."""
+    count, plans = len(order), chain(order)
+    assert [plan.request.radius for plan in plans] == sorted(order)
     gamma, size = stacked(plans), len(TRACE)
     blocks = [gamma[i * size : (i + 1) * size][:, i * size : (i + 1) * size] for i in range(count)]
     for block, plan in zip(blocks, plans, strict=True):
@@ -125,7 +141,7 @@ def test_drawn_versions_have_that_law(radii: tuple[float, float]) -> None:
     assert np.max(np.abs(deviations(draws, gamma))) < 6
     # Independent noise is one draw, in both.
     longest = max(layers, key=lambda layer: len(layer.chain))
-    assert longest.base is not None
+    assert longest.bases
     parts = [layer.drawn((seed(1), seed(2))[-len(layer.chain) :], "east")[1] for layer in layers]
     assert np.array_equal(parts[0][longest.further == 0], parts[1][longest.further == 0])
     assert np.any(parts[0][longest.further == 0])
@@ -181,7 +197,7 @@ def test_noise_after_a_cut_is_a_coarser_version_of_both() -> None:
     noise = Member.of(planned(50.0), b"noise")
     nested = as_version(both, b"both", [noise])
     assert nested.layer is not None
-    assert nested.layer.base is noise.layer
+    assert nested.layer.finer is noise.layer
     with pytest.raises(Refused, match="nothing that a finer one does not"):
         as_version(planned(300.0), b"noise", [member])
     with pytest.raises(Refused, match="nothing that a finer one does not"):
@@ -195,15 +211,15 @@ def test_refused_versions() -> None:
             in_order([Version(name, request) for name in names])
     with pytest.raises(Refused, match="got --everywhere"):
         in_order([Version("all", replace(request, method=Method.EVERYWHERE))])
-    base = layer_of(planned(100.0))
-    assert base is not None
+    base = base_of(planned(100.0))
     other = protect(TRACE, replace(request, stretches=(Stretch("y", *TRACE.times[[10, 20]]),)))
     for derive in (coarser, finer):
         with pytest.raises(Refused, match="must protect the same parts"):
             derive(other, base)
-    chained = [Member.of(plan, b"") for plan in chain((50.0, 300.0))]
-    with pytest.raises(Refused, match="got one between"):
-        as_version(planned(100.0), b"other", chained)
+    both = [planned(50.0), coarser(planned(100.0, Method.BOTH), base_of(planned(50.0)))]
+    chained = [Member.of(plan, b"") for plan in both]
+    with pytest.raises(Refused, match="that releases other fixes"):
+        as_version(planned(75.0), b"other", chained)
 
 
 def test_versions_leave_on_the_recorded_grid_and_are_the_same_again() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.readings import readings_request
 from tests.report.test_report import PLANS, TRACE, stretch
 from trailveil.gp.kernels import RBF, White
+from trailveil.ledger.retractions import Retraction
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import Plan
@@ -84,9 +85,12 @@ def test_readings_are_told_as_shortly(count: int) -> None:
     assert "released before" in shown
     assert "released before" not in brief(report, "")
     assert "audit" not in shown
-    last = brief(report, "", replaced=True).split("Next: ")[1]
+    taken = Retraction(
+        number=1, output="x.csv", version=None, made_utc="2024-05-14 08:00:00", hidden=[], epsilon=1
+    )
+    last = brief(report, "", stray=[taken]).split("Next: ")[1]
     assert " ".join(last.split()).startswith(
-        "delete every earlier file of this recording by another name. With --overwrite"
+        "delete x.csv (made 2024-05-14 08:00 UTC). With --overwrite"
     )
 
 
@@ -131,8 +135,19 @@ def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
 
 def test_files_of_replaced_versions_are_to_be_deleted() -> None:
     report = record(protect(TRACE, Request(ENDS, **SHORT)), None, output="ride.private.gpx")
-    words = "delete every earlier file of this recording by another name. Then trailveil audit"
-    shown = brief(report, "trailveil audit", replaced=True)
+    stray = [
+        Retraction(
+            number=number,
+            output=f"{number}.gpx",
+            version=None,
+            made_utc="2024-05-14 08:00:00",
+            hidden=["the start"],
+            epsilon=1.0,
+        )
+        for number in range(6)
+    ]
+    words = "3.gpx (made 2024-05-14 08:00 UTC), 2 more (trailveil ledger show). Then trailveil"
+    shown = brief(report, "trailveil audit", stray=stray)
     assert words in " ".join(shown.split())
     assert len(shown.splitlines()) <= MOST_LINES
     assert "delete" not in brief(report, "trailveil audit")

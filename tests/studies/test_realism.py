@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchmarks.realism import Mixture, hermite, learned, line
+from benchmarks._realism_cases import hermite, line
+from benchmarks.realism import Mixture, learned
 from trailveil.studies.calibration import LeftOut, Predictions, half_width
 
 

@@ -197,7 +197,7 @@ def _work(task: Task) -> Ready:
         derive(task.ledger.key, [b"input of a batch", digest, known_by.prints]),
         hashlib.sha256(whole_output.getbuffer()).digest(),
         known_by.request,
-        countable(plan, known_by.prints).sent,
+        countable(plan, known_by.prints, output=task.item.output.name).sent,
         promised(plan, len(trace)) | {"stamp": before},
     )
 

@@ -105,17 +105,9 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
         cut |= part.silent
         edge |= part.at_edge
     yield from _amounts(report, original, cut & ~edge, cut | edge)
-    yield from _of_recording(report, original, released)
-    count = int(released.times.size)
-    matched, due = _found(report, original.times, released, cut)
-    rows = np.unique(matched[matched >= 0])
-    yield Check("each released fix is of a recorded time, once", rows.size == count)
-    stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
-    yield Check(f"the release has the {stated} fixes that the report says", count == stated)
-    missing = int(np.sum(~edge[np.setdiff1d(due, rows)]))
-    yield Check(
-        f"every fix that no listed part cuts is in the release ({missing} are not)", not missing
-    )
+    matched, checks = of_fixes(report, original, released, cut, edge)
+    yield from checks
+    rows, count = np.unique(matched[matched >= 0]), int(released.times.size)
     for number, (part, said) in enumerate(zip(whole, report["secrets"], strict=True), 1):
         if part.cut is not None:
             inside = bool(np.any(part.away[rows] < part.cut))
@@ -127,6 +119,36 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
     for number, part in enumerate(parts, 1):
         yield Check(f"part {number}: it has the sides that it is reckoned to have", part.has_sides)
     yield from _places(report, parts, original, matched, released.positions)
+
+
+def of_fixes(
+    report: dict[str, Any],
+    original: Trace,
+    released: Recording,
+    cut: NDArray[np.bool_],
+    edge: NDArray[np.bool_],
+) -> tuple[NDArray[np.intp], list[Check]]:
+    """Which recorded fix each released one is (m,), -1 for none, and whether these are all.
+
+    cut: what is not released (n,), but for what is at an edge, which may be.
+    """
+    matched, due = _found(report, original.times, released, cut)
+    rows, count = np.unique(matched[matched >= 0]), int(released.times.size)
+    stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
+    missing = int(np.sum(~edge[np.setdiff1d(due, rows)]))
+    return matched, [
+        *_of_recording(report, original, released),
+        Check("each released fix is of a recorded time, once", rows.size == count),
+        Check(f"the release has the {stated} fixes that the report says", count == stated),
+        Check(
+            f"every fix that no listed part cuts is in the release ({missing} are not)", not missing
+        ),
+    ]
+
+
+def step_width(step: float) -> float:
+    """Metres that rounding to a grid of a step (degrees) moves a coordinate, at most."""
+    return step * _DEGREE / 2
 
 
 def beyond_fixes(
@@ -269,10 +291,10 @@ def _places(
         whole = np.abs(positions / step - np.round(positions / step)) * step <= _WRITTEN
         yield Check("the released positions are on the grid", bool(np.all(whole)))
         moved = (frame.to_lattice(positions) - lattice[rows])[~still] / MICRO
-        yield from _drawn(
-            noise[~still], moved, float(np.hypot(step * _DEGREE / 12**0.5, independent))
+        yield from plausible_draw(
+            noise[~still], moved, float(np.hypot(step_width(step) / 3**0.5, independent))
         )
-        yield _as_large(noise[~still], moved, step * _DEGREE / 2, independent)
+        yield as_large(noise[~still], moved, step_width(step), independent)
 
 
 def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
@@ -288,7 +310,7 @@ def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
     return parts
 
 
-def _drawn(factor: FloatArray, moved: FloatArray, width: float) -> Iterator[Check]:
+def plausible_draw(factor: FloatArray, moved: FloatArray, width: float) -> Iterator[Check]:
     """Whether displacements (m, 2) are a plausible draw of noise.
 
     factor: (m, r). beside: the deviation of all else that moves a fix, by itself. Along the
@@ -313,7 +335,7 @@ def _drawn(factor: FloatArray, moved: FloatArray, width: float) -> Iterator[Chec
     yield Check(what, bool(np.all(residual <= most[:, None])))
 
 
-def _as_large(factor: FloatArray, moved: FloatArray, rounding: float, independent: float) -> Check:
+def as_large(factor: FloatArray, moved: FloatArray, rounding: float, independent: float) -> Check:
     """Whether displacements (m, 2) have independent noise of at least such a deviation.
 
     factor: (m, r). rounding: the most that it moves a coordinate. In the directions (fixed by the

@@ -352,7 +352,7 @@ def refusal(tried: dict[str, Any], released: Path) -> Refused | None:
     wrong = (Verdict.BEATEN, Verdict.CLOSER)
     by = {attack["attack"] for attack in tried["attacks"] if attack["verdict"] in wrong}
     advice = "ask for more (--radius), or for a prior of how this person moves (--prior; see "
-    advice += "docs/realism.md)"
+    advice += "docs/validation.md)"
     if by == {MAP}:
         advice = "a map undoes noise: release nothing around it (--mechanism cut)"
     return Refused(

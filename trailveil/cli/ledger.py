@@ -1,7 +1,6 @@
 """`trailveil ledger show|export|verify`: what was released, and what it adds up to."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
 from trailveil.ledger.public import PUBLIC, in_words
 from trailveil.ledger.relatives import finest_of, name_in, relatives_of
+from trailveil.ledger.retractions import in_utc
 from trailveil.report.ledger import CANNOT_KNOW, if_there, place_words, told_of
 from trailveil.report.parts import count_of
 
@@ -96,16 +96,19 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
     body = book.body(ledger_row.number)
     return {
         "number": ledger_row.number,
-        "made_utc": _in_utc(ledger_row.recorded),
+        "output": body.get("output"),
+        "made_utc": in_utc(ledger_row.recorded),
         "subject": ledger_row.subject,
         "series": ledger_row.series or None,
-        "begin_utc": _in_utc(ledger_row.begin),
-        "end_utc": _in_utc(ledger_row.end),
+        "begin_utc": in_utc(ledger_row.begin),
+        "end_utc": in_utc(ledger_row.end),
         "mechanism": body.get("mechanism"),
         "parts": body.get("parts", []),
         "places": body.get("places", []),
         "epsilon": ledger_row.epsilon,
+        "radius_m": (body.get("stated") or (None,))[0],
         "total": body.get("total"),
+        "total_radius_m": body.get("radius"),
         "public": in_words(body["positions"], body["accuracy_m"])
         if ledger_row.series == PUBLIC
         else None,
@@ -130,7 +133,13 @@ def _line(release: dict[str, Any]) -> str:
         )
     what = ", ".join(dict.fromkeys([*release["parts"], *release["places"]])) or release["mechanism"]
     of = "" if release["series"] is None else f" ({named(release['series'])})"
-    total = "" if release["total"] is None else f", {_epsilon(release['total'])} in total then"
+    alone, whole = (
+        f" at {said(release[name])} m" if release["version"] and release[name] else ""
+        for name in ("radius_m", "total_radius_m")
+    )
+    total = (
+        "" if release["total"] is None else f", {_epsilon(release['total'])}{whole} in total then"
+    )
     whose = f"{named(release['subject'])}{of}"
     begin, end = release["begin_utc"], release["end_utc"]
     end = end[11:] if end[:11] == begin[:11] else end
@@ -139,13 +148,9 @@ def _line(release: dict[str, Any]) -> str:
         what += f"; all versions tell what {release['finest']} tells)" if release["finest"] else ")"
     return (
         f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {begin} to "
-        f"{end}, {what}: {_epsilon(release['epsilon'])}{total}"
+        f"{end}, {what}: {_epsilon(release['epsilon'])}{alone}{total}"
     )
 
 
 def _epsilon(value: float) -> str:
     return "all that can be told" if value > 1e9 else f"epsilon {said(value, 3)}"
-
-
-def _in_utc(when: int) -> str:
-    return datetime.fromtimestamp(when // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")

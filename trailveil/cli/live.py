@@ -1,5 +1,6 @@
 """`trailveil live`: fixes in, line by line, and out what may be released of them."""
 
+import math
 import sys
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ from trailveil.cli import say
 from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE, person
 from trailveil.errors import InvalidValue, UnreadableInput, said
 from trailveil.ledger.identity import ME
-from trailveil.live.lines import HEADER, LONGEST, Lines
+from trailveil.live.lines import HEADER, LONGEST, Lines, plain
 from trailveil.live.stream import Stream
 from trailveil.release.options import Options
 from trailveil.traces.activities import ACTIVITIES
@@ -22,6 +23,8 @@ EXAMPLE = """Examples:
 
 A line `stay` on standard input announces a stay, and `go` ends it."""
 _STAY, _GO = b"stay", b"go"
+_MANY = 100
+_READ = "of NMEA, RMC with a position is read alone; of OwnTracks, locations that are not encrypted"
 
 
 @click.command(epilog=EXAMPLE)
@@ -60,7 +63,11 @@ def live(**options: Any) -> None:
     stated = {name: value for name, value in options.items() if value not in (None, False)}
     with Stream(**about, **cast(Options, stated)) as stream:
         if stream.delay:
-            say(f"fixes leave {said(stream.delay)} s late, and later while none comes")
+            minutes = math.ceil(stream.first / 60)
+            say(
+                f"fixes leave {said(stream.delay)} s late, the first after {minutes} min or more: "
+                "none leaves near where the stream begins"
+            )
         for name in stream.spent:  # now, and not when it is visited
             say(f"{name}: a further visit tells more than was stated; see trailveil ledger show")
         run(stream, lines)
@@ -71,7 +78,7 @@ def run(stream: Stream, lines: Lines) -> None:
     if sys.stdin is None:
         raise InvalidValue("live must get lines on standard input, got none that is open")
     number, source, out = 0, sys.stdin.buffer, sys.stdout.buffer
-    told = stream.moved
+    moved, contradicted = stream.moved, 0
     while line := source.readline(LONGEST + 1):
         number += 1
         while len(line) > LONGEST and not line.endswith(b"\n"):
@@ -83,14 +90,21 @@ def run(stream: Stream, lines: Lines) -> None:
             out.flush()
         except (UnreadableInput, InvalidValue) as error:
             say(f"line {number}: {error}")
-        if told is None and stream.moved is not None:
-            told = stream.moved
-            say(f"fixes are moved by {told:,.0f} m (root mean square)")
+        if moved is None and stream.moved is not None:
+            moved = stream.moved
+            say(f"fixes are moved by {moved:,.0f} m (root mean square)")
+        if stream.contradicted > contradicted:
+            say(f"line {number}: fixes must be in order of time, got a later one before: left out")
+        contradicted = stream.contradicted
+        if lines.skipped == _MANY and not lines.fixes:
+            say(f"no fix in {_MANY} lines yet: {_READ}")
+    if lines.skipped:
+        say(f"{lines.skipped:,} lines were not read: {_READ}")
 
 
 def _answer(stream: Stream, lines: Lines, line: bytes) -> bytes:
     """What is printed for a line."""
-    word = line.strip()
+    word = plain(line).lower()
     if word in (_STAY, _GO):
         (stream.stay if word == _STAY else stream.go)()
         return b""

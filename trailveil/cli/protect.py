@@ -197,7 +197,7 @@ def _publish(
         for number, job in enumerate(jobs):
             options, first = job.version.options, number == 0
             how = {name: options[name] for name in ("again", "subject", "limit")}
-            how["instead"] = options["instead"] and first
+            how |= {"instead": options["instead"] and first, "output": job.version.output.name}
             receipt = stack.enter_context(
                 commit(job.plan, ledger, key=key, retiming=job.retiming, **how)
             )
@@ -231,6 +231,9 @@ def _reported(
         public = record(plan, cleaning, output=output.name, private=False, **about)
         for_others = _public(reports.public, public, receipt)
     about |= {"zone": options["zone"], "account": receipt.account, "instead": prices}
+    about["retracted"] = receipt.retracted
+    if isinstance(plan, Plan):
+        about["public"] = known_public(ledger, plan.trace, options["subject"])
     whole = record(plan, cleaning, output=output.name, **about)
     for_owner = _private(reports, whole, plan, receipt)
     return whole, reports.staged(for_others, for_owner)
@@ -250,6 +253,7 @@ def _say(
         reports = [report for _, report, _ in published]
         click.echo(json.dumps({"versions": reports} if options["versions"] else reports[0]))
         return
+    written = {job.version.output.name for job, _, _ in published}
     for job, report, receipt in published:
         if options["versions"]:
             click.echo(f"Version {job.version.name}")
@@ -259,7 +263,8 @@ def _say(
         drawn = sketch(job.plan, receipt.drawn) if isinstance(job.plan, Plan) else ()
         for line in drawn if on_terminal() else ():
             click.echo(line)
-        how = {"coloured": on_terminal(colours=True), "replaced": options["instead"]}
+        stray = [each for each in receipt.retracted if each["output"] not in written]
+        how: dict[str, Any] = {"coloured": on_terminal(colours=True), "stray": stray}
         how["further"] = receipt.further
         click.echo(brief(report, _audit(job.version.output, job.version.options), **how))
 

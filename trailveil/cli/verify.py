@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from trailveil.checks.everywhere import compared_everywhere
+from trailveil.checks.everywhere import promised as promised_everywhere
 from trailveil.checks.verifying import beyond_fixes, compared
 from trailveil.cli.options import naive_zone, timing
 from trailveil.cli.parameters import most_option
@@ -23,6 +25,10 @@ EXAMPLE = """Examples:
   trailveil verify ride.PRIVATE.json
   trailveil verify ride.PRIVATE.json ride.gpx ride.private.gpx"""
 
+_SAME_CODE = (
+    "--everywhere by other code than that which its noise is designed with, or between the points "
+    "of its grids"
+)
 # Bytes: a report with a few hundred designs.
 _LARGEST = 1 << 26
 
@@ -43,10 +49,11 @@ def verify(report: Path, original: Path | None, released: Path | None, **options
     if original is not None and released is None:
         raise click.UsageError("ORIGINAL must come with RELEASED: name both files, or neither")
     stated = _report(report)
-    promised = list(promises(stated))
+    whole = "everywhere" in stated
+    promised = list(promised_everywhere(stated) if whole else promises(stated))
     if original is not None and released is not None:
         promised += _of_files(stated, original, released, options)
-    unchecked = list(UNCHECKED)
+    unchecked = [*UNCHECKED, *([_SAME_CODE] if whole else [])]
     if released is None:
         unchecked.append("what is said of the two files, which were not named")
     holds = all(each.holds for each in promised)
@@ -74,8 +81,10 @@ def _report(path: Path) -> dict[str, Any]:
         ) from error
     if isinstance(report, dict) and "secrets" in report and "designs" in report:
         return report
+    if isinstance(report, dict) and "everywhere" in report and report.get("private"):
+        return {**report, "secrets": [], "designs": []}
     raise Refused(
-        "the report must be the private one of cut or noise around protected times, got "
+        "the report must be the private one of a trace, got "
         f"another: {named(path)}; protect writes it with --private-report NAME.PRIVATE.json"
     )
 
@@ -89,7 +98,8 @@ def _of_files(
     names = (original, released)
     both = [(str(name), load(name, size_of(options["most"]))) for name in names]
     try:
-        checks = list(compared(report, trace, fixes))
+        against = compared_everywhere if "everywhere" in report else compared
+        checks = list(against(report, trace, fixes))
         return [*checks, *beyond_fixes(report, both[0], both[1], trace, fixes)]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [Check(f"the report is whole (got {type(error).__name__})", False)]

@@ -14,7 +14,7 @@ Source: ENGINE of the project, section 3; docs/paper.md, "Noise in continuous ti
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,16 @@ from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 
 # The barrier's weight grows by this from centre to centre; Newton steps end at these decrements, on
-# the way and at the last centre; how many steps there may be.
-_FASTER, _NEAR, _AT, _MOST_STEPS = 15.0, 0.3, 1e-7, 400
+# the way and, in units of the squared gap, at the last centre; how many steps there may be.
+_FASTER, _NEAR, _AT, _MOST_STEPS = 15.0, 0.3, 0.025, 400
+# How much more noise (relative) than what was near the search goes on from.
+_SLIGHTLY = (0.02, 0.1, 0.5, 2.0)
 # Relative to the bounds and to the unit of the objective: where noise counts as beyond all bounds.
 _ENDLESS = 1e12
+
+
+Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""Rows and columns of the entries on and above the diagonal of a block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,22 +62,27 @@ class Ellipsoid:
 
 
 def smallest_ellipsoid(
-    objective: FloatArray, limits: Sequence[Limit], blocks: Sequence[int], gap: float = 2e-3
+    objective: FloatArray,
+    limits: Sequence[Limit],
+    blocks: Sequence[int],
+    gap: float = 2e-3,
+    near: FloatArray | None = None,
 ) -> Ellipsoid:
     """K of least trace(M K) that is block diagonal, with blocks of these sizes.
 
-    objective: M (m, m), with the same blocks. Scale lengths so that the bounds are about 1.
-    Raises Refused where no noise meets all limits; NumericalError where the search does not end.
+    objective: M (m, m), with the same blocks. near: K for some of the limits, from which the search
+    goes on. Scale lengths so that the bounds are about 1. Raises Refused where no noise meets all
+    limits; NumericalError where the search does not end.
     """
     problem = _Problem(objective, limits, blocks)
     size, count = objective.shape[0], len(limits)
-    covariance = problem.start()
-    weight = (count + size) / float(np.trace(covariance))
+    covariance, excess = problem.start(near)
+    weight = (count + size) / float(np.trace(covariance)) / excess
     for _ in range(_MOST_STEPS):
         check_cancelled()
         last = (count + size) / weight < 0.5 * gap * float(np.trace(covariance))
         covariance, decrement = problem.step(covariance, weight)
-        if decrement > (_AT if last else _NEAR):
+        if decrement > (_AT * gap**2 if last else _NEAR):
             continue
         if last:
             ellipsoid = problem.proved(covariance, weight)
@@ -156,6 +167,26 @@ def _solved(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0])
 
 
+def _entries(
+    first: Pairs, second: Pairs, same: bool
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Where the entries of sums of S x w w^T are for pairs of two blocks, or of one and the same.
+
+    The products (of rows and columns) that are needed: of one block, those of pairs, as they are
+    symmetric. Then, of pairs (i, j) and (k, m), S_ik w_j w_m and S_jk w_i w_m among the entries
+    of the sum over those products, as flat arrays.
+    """
+    (i, j), (k, m) = first, second
+    p, q = i[-1] + 1, k[-1] + 1
+    columns = (i * q + j) if same else np.arange(p * q)
+    table = np.zeros((p, q), dtype=np.intp)
+    table.ravel()[columns] = np.arange(columns.size)
+    if same:
+        table = np.maximum(table, table.T)
+    near, far = table[i][:, k] * columns.size, table[j][:, k] * columns.size
+    return columns, near + table[j][:, m], far + table[i][:, m]
+
+
 class _Problem:
     """The same in coordinates in which M is the identity."""
 
@@ -182,13 +213,25 @@ class _Problem:
         ]
         self.bounds = np.array([limit.bound for limit in limits])
         self.pairs = [np.triu_indices(size) for size in blocks]
+        self.entries = {
+            (i, j): _entries(self.pairs[i], self.pairs[j], i == j)
+            for i, j in combinations_with_replacement(range(len(blocks)), 2)
+        }
         self.twice = np.concatenate([np.where(i == j, 1.0, 2.0) for i, j in self.pairs])
 
     def _factor(self, matrix: FloatArray) -> FloatArray:
         return np.asarray(block_diag(*(cholesky(matrix[b, b], lower=True) for b in self.blocks)))
 
-    def start(self) -> FloatArray:
-        """Much of the same noise everywhere: enough for all limits."""
+    def start(self, near: FloatArray | None) -> tuple[FloatArray, float]:
+        """Noise that is enough for all limits, and by how much it may be too much, relative.
+
+        A little more than K = `near` where that is enough; else much of the same everywhere.
+        """
+        if near is not None:
+            turned = self.root.T @ near @ self.root
+            for more in _SLIGHTLY:
+                if np.all(self.costs((1 + more) * turned)[0] < self.bounds):
+                    return (1 + more) * turned, more
         size, much = self.root.shape[0], 1e-2
         while np.any(self.costs(much * np.eye(size))[0] >= 0.9999 * self.bounds):
             much *= 4
@@ -197,7 +240,7 @@ class _Problem:
                     "some noise must be able to hide so much, got none that can: ask for a smaller "
                     "radius, a larger epsilon, or use --mechanism cut"
                 )
-        return 4 * much * np.eye(size)
+        return 4 * much * np.eye(size), 1.0
 
     def costs(self, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least that each false track costs (n,), and the factor of K."""
@@ -246,20 +289,17 @@ class _Problem:
         self, tracks: FloatArray, curved: FloatArray, pull: FloatArray
     ) -> NDArray[np.float64]:
         """The second derivative of the costs, weighted: 2 (X w)^T S (X w) for each, in pairs."""
-        rows = []
-        for a, (i, j) in zip(self.blocks, self.pairs, strict=True):
-            row = []
-            for b, (k, m) in zip(self.blocks, self.pairs, strict=True):
-                p, q = a.stop - a.start, b.stop - b.start
-                outer = np.einsum("ni,nj->nij", tracks[:, a], tracks[:, b]).reshape(-1, p * q)
-                bend = curved[:, a, b].reshape(-1, p * q) * (2 * pull)[:, None]
-                whole = (bend.T @ outer).reshape(p, q, p, q).transpose(0, 2, 1, 3)
-                whole = whole + whole.transpose(1, 0, 2, 3)
-                whole = whole + whole.transpose(0, 1, 3, 2)
-                row.append(whole[i, j][:, k, m] / 4)
-            rows.append(row)
-        curvature: NDArray[np.float64] = np.block(rows)
-        return np.asarray(curvature * self.twice[:, None] * self.twice)
+        whole: list[list[FloatArray]] = [[] for _ in self.blocks]
+        for (i, a), (j, b) in combinations_with_replacement(enumerate(self.blocks), 2):
+            bend = curved[:, a, b].reshape(pull.size, -1) * (2 * pull)[:, None]
+            outer = (tracks[:, a, None] * tracks[:, None, b]).reshape(pull.size, -1)
+            columns, first, second = self.entries[i, j]
+            product = bend[:, columns].T @ outer[:, columns]
+            product = (product + product.T).ravel()
+            whole[i].append((product[first] + product[second]) / 4)
+            if i != j:
+                whole[j].append(whole[i][-1].T)
+        return np.asarray(np.block(whole) * self.twice[:, None] * self.twice)
 
     def _matrix(self, entries: FloatArray) -> FloatArray:
         """The symmetric matrix of its entries on and above the diagonals of the blocks."""

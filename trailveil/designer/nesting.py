@@ -3,10 +3,12 @@
 A coarser version has the noise of the finer one plus independent noise, so that both together tell
 what the finer one tells. `widened` makes a design so: it adds what its covariance has more, in the
 directions where that is more, and nothing elsewhere. `narrowed` finds a finer version of noise that
-is published: a share of its covariance, the least that keeps the promise.
+is published: a share of its covariance, the least that keeps the promise. `mixed` finds one between
+two that are published: of what the coarser has more, the least share that keeps the promise.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +67,61 @@ def narrowed(
     least that keeps what is asked for every part. designs: the least noises for that. Raises
     Refused where no share below 1 does.
     """
+    noises, share = _least_part(
+        lambda share: (_part(noise, share) for noise in published), published, designs, asked
+    )
+    return noises, (share / _SHARES) ** 2
+
+
+def mixed(
+    finer: Sequence[WindowNoise],
+    coarser: Sequence[WindowNoise],
+    designs: Sequence[WindowNoise],
+    asked: Sequence[Asked],
+) -> tuple[list[WindowNoise], float]:
+    """The noises of a version between two, with their proofs, and the share of the coarser one.
+
+    With published noises G of covariance K and G + H, H independent of G, of covariance D, the
+    noise between is G + c H + sqrt(c (1 - c)) H', H' of the law of H and independent. Its
+    covariance is K + c D; what it has more than G, and what the coarser has more than it, are
+    independent of each other and of G. Shares are sought, designs given and refused as by
+    `narrowed`. That both differences are positive is proved, too.
+    """
+
+    def parts(share: int) -> Iterator[tuple[FloatArray, FloatArray | None]]:
+        return (
+            _mixture(less, more, share / _SHARES) for less, more in zip(finer, coarser, strict=True)
+        )
+
+    noises, share = _least_part(parts, coarser, designs, asked)
+    for less, noise, more in zip(finer, noises, coarser, strict=True):
+        if not (_is_wider(noise, less) and _is_wider(more, noise)):
+            raise NumericalError("noise between two must be proved to nest, got noise that is not")
+    return noises, share / _SHARES
+
+
+def _mixture(
+    less: WindowNoise, more: WindowNoise, share: float
+) -> tuple[FloatArray, FloatArray | None]:
+    """The factors of K + share D, as of `mixed`."""
+    parts = []
+    for i, (below, above) in enumerate(zip(_factors(less), _factors(more), strict=True)):
+        part = _embedded(less, below, more.knots, i)
+        gram = (1 - share) * part @ part.T + share * above @ above.T
+        parts.append(np.asarray(cholesky(gram, lower=True)))
+    return parts[0], parts[1] if len(parts) > 1 else None
+
+
+def _least_part(
+    parts: Callable[[int], Iterable[tuple[FloatArray, FloatArray | None]]],
+    published: Sequence[WindowNoise],
+    designs: Sequence[WindowNoise],
+    asked: Sequence[Asked],
+) -> tuple[list[WindowNoise], int]:
+    """The least part of published noises that is proved to hold, and its share of `_SHARES`.
+
+    parts: the factors of each noise for a share. It begins near the least in floating point.
+    """
     pairs = list(zip(published, asked, strict=True))
     for noise, (_, _, adversaries, _) in pairs:
         edges = {edge for each in adversaries for edge in (each.steady, each.path or 0)}
@@ -73,29 +130,22 @@ def narrowed(
                 "a finer version must assume what the one that is published does, got another "
                 "--steady-for, --slow-for or --uncertain: state the same"
             )
-    least = max((_least(noise, what) for noise, what in pairs), default=0)
-    for share in range(least, _SHARES):
-        noises = [proved(*_part(noise, share), noise.knots, what) for noise, what in pairs]
+
+    def enough(share: int) -> bool:
+        each = zip(parts(share), pairs, strict=True)
+        return all(is_enough(*part, noise.knots, what) for part, (noise, what) in each)
+
+    for share in range(bisect_left(range(1, _SHARES), True, key=enough) + 1, _SHARES):
+        each = zip(parts(share), pairs, strict=True)
+        noises = [proved(*part, noise.knots, what) for part, (noise, what) in each]
         whole = [noise for noise in noises if noise is not None]
         if len(whole) == len(noises):
-            each = zip(whole, designs, asked, strict=True)
-            return [_with_gap(*parts) for parts in each], (share / _SHARES) ** 2
+            triples = zip(whole, designs, asked, strict=True)
+            return [_with_gap(*triple) for triple in triples], share
     raise Refused(
         "a finer version must have less noise than the one that is published, got one that needs "
         "as much: ask for a smaller --radius or a larger --epsilon"
     )
-
-
-def _least(published: WindowNoise, asked: Asked) -> int:
-    """The least share of deviations that is enough, of `_SHARES`, in floating point."""
-    low, high = 0, _SHARES
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_enough(*_part(published, middle), published.knots, asked):
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def _part(noise: WindowNoise, share: int) -> tuple[FloatArray, FloatArray | None]:

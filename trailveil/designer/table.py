@@ -17,14 +17,8 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from trailveil.designer.window import (
-    NOISE_DIGITS,
-    TRACK_DIGITS,
-    VERSION,
-    WindowNoise,
-    units,
-    window_noise,
-)
+from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.window_proof import NOISE_DIGITS, TRACK_DIGITS, VERSION, units
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge

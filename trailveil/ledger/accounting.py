@@ -17,6 +17,7 @@ counted (two where they end where they began), and nothing of what is released b
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
 from trailveil.ledger.public import count_public
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
-from trailveil.ledger.relatives import Relatives, finest_of, name_in
+from trailveil.ledger.relatives import Relatives, coarser_ones, finest_of, name_in
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
@@ -35,6 +36,27 @@ from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
 
 NO_VERSIONS = Relatives()
+
+
+class Stated(NamedTuple):
+    """What a release promises: radius (m) and order that its epsilon is for.
+
+    deviation: metres per coordinate that it leaves a stranger of its worst part; 0 if not known.
+    """
+
+    radius: float
+    order: float
+    deviation: float = 0.0
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Stated":
+        """That of a plan."""
+        deviation = plan.worst[1] if plan.findings else 0.0
+        return cls(plan.request.radius, plan.request.order, deviation)
+
+    def epsilon(self, loss: float) -> float:
+        """Epsilon for a loss, 1 / m^2."""
+        return epsilon_of(self.radius, loss, self.order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +67,9 @@ class Account:
     worst, or of those of an overlapping release. one_place: if all parts without a name that are
     near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
     moments with it, or are of the same recording. before: the most of `known` of all before it.
-    finest: of versions, the name of the one that tells all that they tell together.
+    finest: of versions, the one that tells all that they tell together. All but `epsilon` and
+    places is stated as for that, and so is the same after whichever of them: what is computed from
+    a release changes no total.
     """
 
     subject: str
@@ -57,6 +81,7 @@ class Account:
     overlapping: int
     fresh: float
     before: float
+    stated: "Stated"
     finest: str = ""
 
     @property
@@ -66,9 +91,14 @@ class Account:
         return max(self.times, self.one_place, *places)
 
     @property
+    def alone(self) -> float:
+        """What is known to be told of its times and places."""
+        return max(self.times, 0.0, *(place.total for place in self.places))
+
+    @property
     def known(self) -> float:
         """What is known to be told: without the parts that may be one place, or elsewhere."""
-        return max(self.epsilon, self.times, self.before, *(place.total for place in self.places))
+        return max(self.alone, self.before)
 
 
 def account(
@@ -93,13 +123,16 @@ def account(
     alone = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
     if plan.request.method is Method.EVERYWHERE:
         alone = request.epsilon
-    times = alone
+    versions = kin if {*overlapping} == {*kin.finer, *kin.coarser} else NO_VERSIONS
+    finest = finest_of(book, versions.finer)
+    times = alone if finest is None else book.rows[finest - 1].epsilon
+    stated = stated_in(book, finest, plan)
     if nearby and any(not row.series for row in book.standing(subject)):
         from trailveil.ledger.joint import with_nearby  # a first release is counted without it
 
-        times = with_nearby(book, plan, subject)
+        times = max(times, with_nearby(book, plan, subject, versions, stated.epsilon(1.0)))
     marks, shared = _of_recording(book, plan, marks, overlapping, prints, kin)
-    times = max(times, shared)
+    times = max(times, stated.epsilon(shared))
     count = len(plan.visited)
     fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
@@ -110,13 +143,14 @@ def account(
         subject,
         len(book.standing(subject)) - count_public(book, subject) + 1,
         max(alone, *(place.alone for place in places), 0.0),
-        max(times, alone),
-        epsilon_of(request.radius, unnamed, request.order),
+        times,
+        stated.epsilon(unnamed),
         places,
         len(overlapping),
-        epsilon_of(request.radius, fresh, request.order),
-        _known_before(book, subject) if nearby or overlapping else 0.0,
-        _finest(book, plan, kin),
+        stated.epsilon(fresh),
+        _known_before(book, subject, versions) if nearby or overlapping else 0.0,
+        stated,
+        (plan.version if versions.coarser else "") if finest is None else name_in(book, finest),
     )
     return account, tuple(marks)
 
@@ -129,28 +163,27 @@ def _of_recording(
     prints: bytes,
     kin: Relatives,
 ) -> tuple[Sequence[Mark], float]:
-    """What a release tells besides others of its recording, and epsilon of any time with them.
+    """What a release tells besides others of its recording, and the loss of any time with them.
 
-    As of `account`. The second is 0 where no other is of its recording.
+    As of `account`; 1 / m^2. The second is 0 where no other is of its recording, and of versions
+    with noise, which protect the same parts.
     """
-    request, times = plan.request, 0.0
-    cuts: list[StoredRelease] = []
-    if request.method is Method.CUT and not plan.common:
-        cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
-    nothing_new = bool(kin.finer) or is_in(plan, cuts)
+    loss = 0.0
+    cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
+    alone = plan.request.method is Method.CUT and not plan.common
+    nothing_new = bool(kin.finer) or (alone and is_in(plan, cuts))
     nothing_new |= any(tells_nothing_new(book, number, plan) for number in overlapping)
     others = [number for number in overlapping if number not in kin.coarser]
-    if cuts:
-        before = dict(zip(overlapping, cuts, strict=True))
-        marks, worst = told_by_union(book, plan, marks, before)
-        times = epsilon_of(request.radius, worst, request.order)
-    elif kin.finer:
-        losses = [book.body(number).get("loss", EVERYTHING) for number in kin.finer]
-        times = epsilon_of(request.radius, max(losses), request.order)
-    elif others and not (nothing_new and plan.common):
+    versions = {*overlapping} == {*kin.finer, *kin.coarser}
+    finest = finest_of(book, kin.finer)
+    exact = alone if finest is None else unpacked(book.blob(finest)).exact
+    if overlapping and exact and (versions or (cuts and alone)):
+        before = {number: unpacked(book.blob(number)) for number in overlapping}
+        marks, loss = told_by_union(book, plan, marks, before)
+    elif others and not versions and not (nothing_new and plan.common):
         from trailveil.ledger.joint import of_one_recording
 
-        joint, times = of_one_recording(book, others, plan)
+        joint, loss = of_one_recording(book, others, plan)
         marks = tuple(
             replace(mark, information=np.array(whole))
             for mark in marks
@@ -161,30 +194,36 @@ def _of_recording(
         marks = tuple(_less(mark, earlier) for mark in marks)
     if nothing_new:
         marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
-    return marks, times
+    return marks, loss
 
 
-def _finest(book: Book, plan: Plan, kin: Relatives) -> str:
-    """The name of the finest version; nothing where there is one alone."""
-    finest = finest_of(book, kin.finer)
-    if finest is not None:
-        return name_in(book, finest)
-    return plan.version if kin.coarser else ""
+def stated_in(book: Book, finest: int | None, plan: Plan) -> Stated:
+    """What the finest version promises: a release in the book, or the plan itself."""
+    said = None if finest is None else book.body(finest).get("stated")
+    return Stated.of(plan) if said is None else Stated(*said)
 
 
-def worst_loss(plan: Plan) -> float:
-    """What it tells of the part that is protected least, 1 / m^2; everything for no part."""
-    if not plan.findings:
-        return EVERYTHING
-    return float((plan.worst[0].mu / plan.request.radius) ** 2)
+def _known_before(book: Book, subject: str, versions: Relatives) -> float:
+    """The most that is known to be told by the releases before: what is out stays out.
 
-
-def _known_before(book: Book, subject: str) -> float:
-    """The most that is known to be told by the releases before: what is out stays out."""
+    Each row says it of all before it, with such as were withdrawn since, or are coarser versions of
+    a later one, which stand for nothing: of such a row, what it tells itself is taken, and the one
+    before it is asked. versions: of the release that is counted.
+    """
     rows = [row for row in book.standing(subject) if not row.series]
-    bodies = (book.body(row.number) for row in reversed(rows))
-    known = next((body["known"] for body in bodies if body.get("known") is not None), 0.0)
-    return max(float(known), *(row.epsilon for row in rows), 0.0)
+    coarser = dict.fromkeys(versions.coarser, len(book.rows) + 1) | coarser_ones(book, rows)
+    gone = [*coarser.items(), *((row.withdraws, row.number) for row in book.rows if row.withdraws)]
+    most = [row.epsilon for row in rows if row.number not in coarser]
+    for row in reversed(rows):
+        if row.number < coarser.get(row.number, 0):
+            continue
+        body = book.body(row.number)
+        withdrawn_since = any(first < row.number < last for first, last in gone)
+        known = body.get("alone" if withdrawn_since else "known")
+        most += [] if known is None else [float(known)]
+        if known is not None and not withdrawn_since:
+            break
+    return max(most, default=0.0)
 
 
 def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:

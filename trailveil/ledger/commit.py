@@ -30,6 +30,7 @@ from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.places import check_known, load_places
 from trailveil.ledger.public import public_around
 from trailveil.ledger.recorded import StoredRelease, known_visits
+from trailveil.ledger.retractions import Retraction, listed_files, retractions
 from trailveil.release.drawing import draw
 from trailveil.release.places import Visited, shared_noise, visited
 from trailveil.release.plan import Plan, identity, released_rows
@@ -70,7 +71,8 @@ class Receipt(Generic[T]):
     drawn: the released fixes or readings, before their times are changed; released: as they leave.
     write: writes these in the format of a suffix. further: whether the recording, or a part of it,
     was released before with other noise. account: what it tells with all others; None for
-    readings. appeared: whether a file of it may be there: then it counts for ever.
+    readings. retracted: the releases that it stands for, which count no more. appeared: whether a
+    file of it may be there: then it counts for ever.
     """
 
     drawn: T
@@ -78,6 +80,7 @@ class Receipt(Generic[T]):
     write: Callable[[BinaryIO, str], None]
     further: bool
     account: Account | None
+    retracted: tuple[Retraction, ...] = ()
     appeared: bool = False
 
     def staged(self, output: Path, *, overwrite: bool) -> contextlib.AbstractContextManager[Put]:
@@ -156,7 +159,8 @@ def different(
         if not before or any(row.request == known_by.request for row in before):
             return None, []
         cuts = cuts_before(book, [row.number for row in before], begin, known_by.prints)
-    return released_before(subject, before, begin, end, series=series), cuts
+        files = listed_files(retractions(book, before))
+    return released_before(subject, before, begin, end, files, series=series), cuts
 
 
 def identified(
@@ -203,7 +207,7 @@ def publish(
 ) -> Receipt[Trace]:
     """Count a release, draw its noise and write it. how: as of `commit`, which see."""
     with (
-        commit(plan, ledger, **how) as receipt,
+        commit(plan, ledger, output=output.name, **how) as receipt,
         receipt.staged(output, overwrite=overwrite) as put,
     ):
         receipt.put(put)
@@ -221,29 +225,34 @@ def commit(
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
     limit: float | None = None,
+    output: str = "",
 ) -> Iterator[Receipt[Any]]:
     """Count a release durably and draw its noise; within, its files are staged and appear.
 
     Where that fails before `Receipt.put`, it counts no more, unless another run relies on it. key:
     32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
-    again where it is recorded. limit: of epsilon in total. Raises Refused for a different release
-    of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
-    one beyond the limit, and for noise of `trailveil.release.mixture`, which only stands in for it.
+    again where it is recorded. limit: of epsilon in total. output: the name of its file. Raises
+    Refused for a different release of the recording unless `again` or `instead` (see
+    `trailveil.ledger.counting.count`), and for one beyond the limit, and for noise of
+    `trailveil.release.mixture`, which only stands in for it.
     """
     known_by = identified(ledger, plan.trace, plan.identity, key)
     base: list[Identity] = []
+    bases: tuple[bytes, ...] = ()
     if isinstance(plan, Plan):
         if not all(design.proof for design in plan.designs):
             raise Refused("noise must be designed for its release, got a bound on it: plan it anew")
         layers = () if plan.layer is None else plan.layer.chain[1:]
         abouts = [(*plan.identity[:2], *layer.about) for layer in layers]
         base = [identified(ledger, plan.trace, about, key) for about in abouts]
-    release = countable(plan, known_by.prints, base[0].request if base else b"")
+        direct = 0 if plan.layer is None else len(plan.layer.bases)
+        bases = tuple(each.request for each in base[:direct])
+    release = countable(plan, known_by.prints, bases, output)
     drawing = drawn(plan, known_by.seed, retiming, *(each.seed for each in base))
     how: dict[str, Any] = {"subject": subject, "again": again, "instead": instead, "limit": limit}
     with ledger.open() as book:
         counted = count(book, release, known_by.request, **how)
-    receipt = Receipt(*drawing, counted.further, counted.account)
+    receipt = Receipt(*drawing, counted.further, counted.account, counted.retracted)
     try:
         yield receipt
     except TrailveilError:
@@ -263,8 +272,7 @@ def drawn(
     if isinstance(plan, Plan):
         as_recorded, places = draw(plan, seed, *base)
         trace, grid = retimed(as_recorded, places, retiming)
-        whole = plan.mechanism.rows.size == len(plan.trace)
-        apart = trace if whole else begun_after_gaps(trace)
+        apart = trace if plan.mechanism.rows.size == len(plan.trace) else begun_after_gaps(trace)
 
         def written(out: BinaryIO, suffix: str) -> None:
             leaves = apart if format_to_write(suffix).lines else trace
@@ -275,5 +283,5 @@ def drawn(
     from trailveil.traces.formats.series import write_series
 
     values, steps = draw_readings(plan, seed)
-    readings, released_steps = retimed(values, steps, retiming)
-    return values, readings, lambda out, _: write_series(readings, out, grid=released_steps)
+    readings, whole = retimed(values, steps, retiming)
+    return values, readings, lambda out, _: write_series(readings, out, grid=whole)

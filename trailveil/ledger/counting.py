@@ -8,11 +8,12 @@ import numpy as np
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, cuts_before, is_in, worst_loss
+from trailveil.ledger.accounting import Account, Stated, account, cuts_before, is_in
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.public import PUBLIC, public_around
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.relatives import Relatives, is_finer_version, relatives_of, versions_in
+from trailveil.ledger.retractions import Retraction, listed_files, retractions
 from trailveil.ledger.versions import relatives
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Plan
@@ -41,7 +42,8 @@ class Countable:
     mechanism, metres squared. prints: what the recording is recognised by. epsilon: of the worst
     part, by itself. plan: None for readings, of which no account is kept; bare where the process
     that counts got it from one that designed it. packed: its times and noise; marks: of `marks_of`.
-    base: of a version, the request of the one that its noise is drawn from.
+    bases: of a version, the requests of those that its noise is drawn from, the finer first.
+    output: the name of its file, by which its owner knows it.
     """
 
     begin: int
@@ -54,7 +56,8 @@ class Countable:
     plan: Plan | None = None
     packed: bytes = b""
     marks: tuple[Mark, ...] = ()
-    base: bytes = b""
+    bases: tuple[bytes, ...] = ()
+    output: str = ""
 
     @property
     def sent(self) -> "Countable":
@@ -68,6 +71,8 @@ class Countable:
     def entry(self, subject: str, request: bytes) -> Entry:
         """The entry, as far as it is the same for every kind of recording."""
         body = {"mechanism": self.name, "noise_trace": self.noise_trace, "epsilon": self.epsilon}
+        if self.output:
+            body["output"] = self.output
         about = (subject, self.series, self.begin, self.end, request, self.epsilon, body)
         return Entry(*about, prints=self.prints)
 
@@ -81,13 +86,15 @@ class Counted(NamedTuple):
 
     further: whether the recording, or a part of it, was released before with other noise. account:
     what it tells with all others; None for readings, and for many that are released again.
-    relies_on: the numbers of other versions, without which it would be counted as more.
+    relies_on: the numbers of other versions, without which it would be counted as more. retracted:
+    the releases that it stands for, which count no more.
     """
 
     number: int
     further: bool
     account: Account | None = None
     relies_on: tuple[int, ...] = ()
+    retracted: tuple[Retraction, ...] = ()
 
     def let_go(self, book: Book) -> None:
         """Say that no file of it appeared: see `Book.let_go`."""
@@ -95,14 +102,17 @@ class Counted(NamedTuple):
             book.let_go(number)
 
 
-def countable(plan: "Plan | ReadingsPlan", prints: bytes, base: bytes = b"") -> Countable:
-    """The release of a recording, to be counted. prints, base: as above."""
+def countable(
+    plan: "Plan | ReadingsPlan", prints: bytes, bases: tuple[bytes, ...] = (), output: str = ""
+) -> Countable:
+    """The release of a recording, to be counted. prints, bases, output: as above."""
     begin, end = span(plan.trace)
     if not isinstance(plan, Plan):
         noise_trace, column = plan.mechanism.noise_trace, plan.trace.column
-        return Countable(begin, end, column, "readings", noise_trace, prints, plan.epsilon)
+        about_it = (column, "readings", noise_trace, prints, plan.epsilon)
+        return Countable(begin, end, *about_it, output=output)
     about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
-    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), base)
+    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan), bases, output)
 
 
 def count(
@@ -128,35 +138,34 @@ def count(
     times = (release.begin, release.end)
     before = earlier(book, subject, release.series, *times, release.prints)
     alike = [row for row in before if _is_like(book, row, request, release.noise_trace)]
+    retracted: tuple[Retraction, ...] = ()
     if instead:
         same = {row.number for row in book.alike(subject, release.series, release.prints)}
-        gone = [row for row in before if row.number in same and row not in alike]
-        # A version is counted with what others of its recording are: without these, anew.
-        lost = {row.number for row in gone}
-        gone += [row for row in alike if lost & {*sum(versions_in(book.body(row.number)), ())}]
-        for row in gone:
-            book.withdraw(row.number)
+        others = [row for row in before if row.number in same and row not in alike]
+        retracted, gone = retractions(book, others), _withdrawn(book, others, alike)
         before, alike = ([row for row in rows if row not in gone] for rows in (before, alike))
     kin = Relatives()
     if release.plan is not None and before and not alike:
         plan = release.whole(release.plan)
-        kin = relatives(book, plan, release.prints, release.base, before)
+        kin = relatives(book, plan, release.prints, release.bases, before)
     unrelated = [row for row in before if row.number not in {*kin.finer, *kin.coarser}]
     further = len(unrelated) > len(alike)
     if further and not alike:
         cuts = cuts_before(book, [row.number for row in before], release.begin, release.prints)
         further = not release.is_in(cuts)
     if further and not alike and not again:
-        raise released_before(subject, before, *times, series=release.series)
+        files = listed_files(retractions(book, before))
+        raise released_before(subject, before, *times, files, series=release.series)
     if alike:
         number = alike[-1].number
         book.claim(number)
-        others = [row.number for row in before if row not in alike]
-        further = bool({*others} - relatives_of(book, number, others))
+        numbers = [row.number for row in before if row not in alike]
+        further = bool({*numbers} - relatives_of(book, number, numbers))
         if release.plan is None or not nearby:
-            return Counted(number, further)
+            return Counted(number, further, retracted=retracted)
         plan = release.whole(release.plan)
-        return Counted(number, further, recounted(book, number, plan, others, release.prints))
+        account_now = recounted(book, number, plan, numbers, release.prints)
+        return Counted(number, further, account_now, retracted=retracted)
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
         if book.overlapping(subject, PUBLIC, -(2**63), 2**63):
@@ -169,7 +178,21 @@ def count(
         )
     for relative in (related := (*kin.finer, *kin.coarser)):
         book.claim(relative)
-    return Counted(book.add(entry), further, total, related)
+    return Counted(book.add(entry), further, total, related, retracted)
+
+
+def _withdrawn(
+    book: Book, others: Sequence[LedgerRow], alike: Sequence[LedgerRow]
+) -> list[LedgerRow]:
+    """Withdraw others of a recording, and what is like a release but was counted with these.
+
+    A version is counted with what others of its recording are: without these, anew.
+    """
+    lost = {row.number for row in others}
+    again = [row for row in alike if lost & {*sum(versions_in(book.body(row.number)), ())}]
+    for row in (gone := [*others, *again]):
+        book.withdraw(row.number)
+    return gone
 
 
 def span(recording: TimeSeries) -> tuple[int, int]:
@@ -195,11 +218,17 @@ def earlier(
 
 
 def released_before(
-    subject: str, before: Sequence[LedgerRow], begin: int, end: int, *, series: str = ""
+    subject: str,
+    before: Sequence[LedgerRow],
+    begin: int,
+    end: int,
+    files: str = "",
+    *,
+    series: str = "",
 ) -> Refused:
     """The refusal of a second, different release of a recording. before: of `earlier`.
 
-    series: of readings.
+    files: of these, as of `listed_files`. series: of readings.
     """
     got = "one of times that were released before in another way"
     if not any(_share_time(row, begin, end) for row in before):
@@ -210,9 +239,9 @@ def released_before(
     given = "protected readings away" if series else "protected places away to a few metres"
     return Refused(
         f"a recording must be released once, got {got}: two different releases together can give "
-        f"its {given}; add --replace if nobody has the earlier one, ask for the same as before to "
-        "get the same file, add --again to accept both, or name whose it is (--subject) if it is "
-        f"not of the one called {subject!r}"
+        f"its {given}; add --replace if nobody has {files or 'the earlier one'}, ask for the same "
+        "as before to get the same file, add --again to accept both, or name whose it is "
+        f"(--subject) if it is not of the one called {subject!r}"
     )
 
 
@@ -239,26 +268,26 @@ def _with_account(
     """
     how: dict[str, Any] = {"nearby": nearby, "prints": entry.prints, "kin": kin}
     total, marks = account(book, plan, release.marks, entry.subject, others, **how)
-    if not kin.finer:  # a coarser version tells nothing more
-        check_total(total, limit, plan.request.epsilon)
+    check_total(total, limit, plan.request.epsilon)
     body = {
         **entry.body,
         "epsilon": total.epsilon,
         "total": max(total.total, total.known) if nearby else None,
-        # A coarser version tells nothing more: at its own, larger radius that is another epsilon.
-        "known": max(total.epsilon, total.before)
-        if kin.finer
-        else (total.known if nearby or others else None),
+        "known": total.known if nearby or others else None,
+        "alone": total.alone,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
-        "loss": worst_loss(plan),
+        "stated": Stated.of(plan),
+        "radius": total.stated.radius,
     }
     if plan.version:
-        related = (*kin.finer, *kin.coarser)
-        bases = [n for n in related if book.rows[n - 1].request == release.base]
+        bases = [
+            max((n for n in side if book.rows[n - 1].request in release.bases), default=None)
+            for side in kin
+        ]
         body["version"] = {
             "name": plan.version,
-            "base": bases[-1] if bases else None,
+            "bases": bases,
             "share": plan.layer.share if plan.layer is not None else 0.0,
             "finer": kin.finer,
             "coarser": kin.coarser,
@@ -307,7 +336,7 @@ def check_total(account: Account, limit: float | None, asked: float) -> None:
 
 
 def _what_fits(account: Account, limit: float, asked: float) -> str:
-    if account.overlapping:
+    if account.overlapping and not account.finest:
         return "nothing more of this recording fits: it was released before in another way"
     room = limit - (account.one_place - account.fresh)
     if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
@@ -336,10 +365,11 @@ def recounted(book: Book, number: int, plan: Plan, others: Sequence[int], prints
     about = (replace(book, without=number), plan, stored.marks, stored.subject)
     joint, _ = account(*about, others, prints=prints, kin=Relatives(finer, coarser))
     counted, _ = account(*about, (), nearby=False)
+    wider = joint.stated.epsilon(1.0) / counted.stated.epsilon(1.0)
     return replace(
         joint,
         epsilon=counted.epsilon,
         places=counted.places,
-        one_place=counted.one_place,
-        fresh=counted.fresh,
+        one_place=counted.one_place * wider,
+        fresh=counted.fresh * wider,
     )

@@ -16,6 +16,7 @@ computed.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -28,7 +29,7 @@ from trailveil.ledger import Book, LedgerRow
 from trailveil.ledger.marks import MOST_JOINT, kernels_for, own_noise, unnamed_parts
 from trailveil.ledger.places import EVERYTHING, epsilon_of
 from trailveil.ledger.recorded import reach_of, unpacked
-from trailveil.ledger.relatives import finest_alone
+from trailveil.ledger.relatives import Relatives, finest_alone, finest_of
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.movement import Movement
@@ -75,12 +76,12 @@ Load = Callable[[LedgerRow], NearbyRelease]
 
 
 def of_one_recording(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, float]:
-    """What a release and those that overlap it tell more of one place, and epsilon of any time.
+    """What a release and those that overlap it tell more of one place, and of any time: 1 / m^2.
 
-    The first in 1 / m^2. Everything, where that is not computed: see the module.
+    Everything, where that is not computed: see the module.
     """
     request = plan.request
-    everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
+    everything = EVERYTHING, EVERYTHING
     stored = [unpacked(book.blob(number)) for number in numbers]
     if (
         plan.common
@@ -128,13 +129,24 @@ def of_one_recording(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[fl
         except (NumericalError, Unavailable, InvalidValue):
             return everything
         worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
-    return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
+    return one_place * request.wide**2, worst * request.wide**2
 
 
-def with_nearby(book: Book, plan: Plan, subject: str) -> float:
-    """Epsilon of the worst protected time of this release and of those near it."""
-    request = plan.request
+def with_nearby(book: Book, plan: Plan, subject: str, versions: Relatives, scale: float) -> float:
+    """Epsilon of the worst protected time of this release and of those near it.
+
+    versions: of its recording, if all that is out of it are such: the finest stands for all.
+    scale: epsilon for a loss of 1 / m^2.
+    """
     rows = finest_alone(book, [row for row in book.standing(subject) if not row.series])
+    finest = finest_of(book, versions.finer)
+    kernels = kernels_for(plan.request)
+    if finest is not None:
+        others = [row for row in rows if row.number not in {*versions.finer, *versions.coarser}]
+        return worst_nearby(
+            _load(book, book.rows[finest - 1]), others, partial(_load, book), kernels, scale
+        )
+    rows = [row for row in rows if row.number not in versions.coarser]
     first = int(plan.trace.times[0])
     parts = unnamed_parts(plan)  # the others are counted for their places
     spans = [part.stretch.seconds(plan.trace) for part in parts]
@@ -147,20 +159,19 @@ def with_nearby(book: Book, plan: Plan, subject: str) -> float:
         else None,
         tuple((part.stretch.begin, part.stretch.end) for part in parts),
         tuple(part.guarantee.epsilon for part in parts),
-        float(request.steady),
+        float(plan.request.steady),
         reach_of(plan),
     )
 
-    def load(row: LedgerRow) -> NearbyRelease:
-        stored = unpacked(book.blob(row.number))
-        parts = tuple(stored.unnamed)
-        epsilons = (row.epsilon,) * len(parts)
-        return NearbyRelease(row.begin, row.end, stored.mechanism, parts, epsilons, *stored.proved)
+    return worst_nearby(new, rows, partial(_load, book), kernels, scale)
 
-    radius = request.radius * request.wide
-    return worst_nearby(
-        new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
-    )
+
+def _load(book: Book, row: LedgerRow) -> NearbyRelease:
+    """A release in the ledger, as far as it concerns others."""
+    stored = unpacked(book.blob(row.number))
+    parts = tuple(stored.unnamed)
+    epsilons = (row.epsilon,) * len(parts)
+    return NearbyRelease(row.begin, row.end, stored.mechanism, parts, epsilons, *stored.proved)
 
 
 def worst_nearby(

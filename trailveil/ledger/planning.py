@@ -9,7 +9,7 @@ from trailveil.ledger import Ledger
 from trailveil.ledger.commit import identified, known_public
 from trailveil.ledger.counting import earlier, span
 from trailveil.ledger.identity import ME, content_of, prints_of
-from trailveil.ledger.versions import Member, as_version, chain_of
+from trailveil.ledger.versions import Member, as_version, chain_of, place_in
 from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
@@ -55,8 +55,7 @@ def protect_versions(
         plan = as_version(plan, request, chain)
         request = identified(ledger, trace, plan.identity, key).request
         if request not in {member.request for member in chain}:
-            is_finest = plan.layer is not None and plan.layer.share < 1
-            chain.insert(0 if is_finest else len(chain), Member.of(plan, request))
+            chain.insert(place_in(chain, plan), Member.of(plan, request))
         plans.append(plan)
     return plans
 

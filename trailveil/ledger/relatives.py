@@ -35,11 +35,17 @@ def relatives_of(book: Book, number: int, standing: Iterable[int]) -> set[int]:
 
 def finest_alone(book: Book, rows: Sequence[LedgerRow]) -> list[LedgerRow]:
     """Releases without those of which a finer version is among them: these tell nothing more."""
+    coarser = coarser_ones(book, rows)
+    return [row for row in rows if row.number not in coarser]
+
+
+def coarser_ones(book: Book, rows: Sequence[LedgerRow]) -> dict[int, int]:
+    """Of releases, each of which a finer version is among them; with the first of such."""
     spans = Counter((row.begin, row.end) for row in rows)
     several = [row.number for row in rows if spans[row.begin, row.end] > 1]
     said = {number: versions_in(book.body(number)) for number in several}
-    coarser = {n for n in said if any(is_finer_version(said, other, n) for other in said)}
-    return [row for row in rows if row.number not in coarser]
+    finer = {n: [other for other in said if is_finer_version(said, other, n)] for n in said}
+    return {n: min(others) for n, others in finer.items() if others}
 
 
 def is_finer_version(said: Mapping[int, Relatives], a: int, b: int) -> bool:

@@ -61,6 +61,11 @@ class Ledger:
         """
         return derive(self.key, [b"release", bytes([_REQUESTS]), seed])
 
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """What changes whenever anybody writes to it; nothing where it cannot be told."""
+        return stamp_of(self.folder / _FILE)
+
     @contextlib.contextmanager
     def open(self, known: Session | None = None) -> Iterator[Book]:
         """One exclusive look at the ledger: all that is added is durable when it is left.

@@ -20,16 +20,16 @@ from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.layers import Layer
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
-from trailveil.release.versions import coarser, finer, layer_of, not_nested
+from trailveil.release.versions import as_before, between, coarser, finer, layer_of, not_nested
 
 
 def relatives(
-    book: Book, plan: Plan, prints: bytes, base: bytes, before: Sequence[LedgerRow]
+    book: Book, plan: Plan, prints: bytes, bases: Sequence[bytes], before: Sequence[LedgerRow]
 ) -> Relatives:
     """Which of the releases before it are finer and coarser versions of a release.
 
-    prints: what its recording is recognised by. base: the request that its noise is drawn from.
-    before: of its recording. None are, for a release that is no version.
+    prints: what its recording is recognised by. bases: the requests of `Layer.bases`. before: of
+    its recording. None are, for a release that is no version.
     """
     if not plan.version:
         return Relatives()
@@ -47,8 +47,9 @@ def relatives(
         elif same and plan.request.method is Method.CUT:
             fixes = _released(unpacked(book.blob(row.number)))
             less |= {row.number} if np.isin(fixes, times).all() else set()
-        elif base and row.request == base and plan.layer is not None:
-            (more if plan.layer.share == 1.0 else less).add(row.number)
+        elif row.request in bases and plan.layer is not None:
+            base = plan.layer.bases[bases.index(row.request)]
+            (more if base is plan.layer.finer else less).add(row.number)
     said = {row.number: versions_in(book.body(row.number)) for row in before}
     for number, each in said.items():
         more |= {number} if any(number in said[x].finer for x in more) else set()
@@ -67,7 +68,7 @@ class Member:
     """A version that is published, or about to be.
 
     request: its keyed hash. released: times (m,), nanoseconds. cut: whether all of it is exact.
-    layer: its noise; None for a cut, or noise that cannot be drawn again. share: of its base.
+    layer: its noise; None for a cut, or noise that cannot be drawn again.
     """
 
     request: bytes
@@ -106,8 +107,8 @@ def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
     layers: dict[int, Layer | None] = {}
     for row in rows:  # a base comes before what is drawn from it
         version = book.body(row.number).get("version") or {}
-        base = layers.get(version.get("base") or 0)
-        layers[row.number] = _layer(stored[row.number], base, version.get("share") or 0.0)
+        below, above = (layers.get(base or 0) for base in version.get("bases", (None, None)))
+        layers[row.number] = _layer(stored[row.number], below, above, version.get("share", 0.0))
     by_number = {row.number: row for row in rows}
     return [
         Member(by_number[n].request, _released(stored[n]), stored[n].exact, layers[n])
@@ -115,21 +116,24 @@ def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
     ]
 
 
-def _layer(stored: StoredRelease, base: Layer | None, share: float) -> Layer | None:
+def _layer(
+    stored: StoredRelease, below: Layer | None, above: Layer | None, share: float
+) -> Layer | None:
     """The noise of a release as it was drawn; None for what cannot be drawn again."""
-    if stored.mechanism is None or not stored.about or (share and base is None):
+    if stored.mechanism is None or not stored.about or (share and above is None):
         return None
     law: Mechanism = stored.mechanism
-    fresh = law.factor
-    if base is not None and share == 1.0:
+    fresh = law.factor if above is None else above.law.factor
+    if below is not None:
         from trailveil.designer.nesting import added
 
-        more = [added(*pair) for pair in zip(stored.noises, base.noises, strict=True)]
+        whole = stored.noises if above is None else above.noises
+        more = [added(*pair) for pair in zip(whole, below.noises, strict=True)]
         fresh = columns_around(stored.times, stored.windows, more)
-    elif base is not None:
-        fresh = (share * (1 - share)) ** 0.5 * base.law.factor
+    if above is not None:
+        fresh = (share * (1 - share)) ** 0.5 * fresh
     about = (stored.about, law, stored.windows, stored.noises, stored.bound)
-    return Layer(*about, fresh, base, share)
+    return Layer(*about, fresh, below, above, share)
 
 
 def as_version(plan: Plan, request: bytes, chain: list[Member]) -> Plan:
@@ -157,16 +161,23 @@ def as_version(plan: Plan, request: bytes, chain: list[Member]) -> Plan:
             )
     layers = [member.layer for member in chain if member.layer is not None]
     about = plan.identity[2:]
-    for layer in layers:  # the same version again
-        if layer.base is not None and layer.about[: len(about)] == about:
-            return (coarser if layer.share == 1.0 else finer)(plan, layer.base)
-    if not layers:
-        return plan
-    if plan.request.noise_bound < layers[-1].bound:
+    same = (layer for layer in layers if layer.bases and layer.about[: len(about)] == about)
+    again = next(same, None)
+    if again is not None or not layers:
+        return plan if again is None else as_before(plan, again)
+    below = sum(layer.bound >= plan.request.noise_bound for layer in layers)  # the finest first
+    if below == len(layers):
         return coarser(plan, layers[-1])
-    if plan.request.noise_bound > layers[0].bound:
+    if below == 0:
         return finer(plan, layers[0])
-    raise Refused(
-        "a later version must be finer or coarser than all that are published, got one between: "
-        "state such a --radius, or --replace the earlier ones"
-    )
+    return between(plan, layers[below - 1], layers[below])
+
+
+def place_in(chain: Sequence[Member], plan: Plan) -> int:
+    """Where a version that is drawn from those of a chain goes in it: cuts at the end."""
+    layers = [member.layer for member in chain]
+    if plan.layer is None:
+        return len(layers)
+    if plan.layer.finer is not None:
+        return layers.index(plan.layer.finer) + 1
+    return layers.index(plan.layer.coarser)

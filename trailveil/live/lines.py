@@ -2,9 +2,12 @@
 
 A line is an RMC sentence of NMEA 0183, a location of OwnTracks (JSON), or a row of a table whose
 columns a line of names stated before. Readers of whole files read each of them. What leaves has a
-time and a place, and nothing else: no height, no battery, no name of a network.
+time and a place, and nothing else: no height, no battery, no name of a network. Of NMEA no other
+sentence is read: RMC alone has a date, and GGA, GNS and GLL say again where it was. Nothing of a
+line that is not read ever leaves.
 """
 
+import codecs
 import contextlib
 import json
 import re
@@ -12,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import xor
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,7 +30,9 @@ LONGEST: Final = 10_000
 """Bytes that a line may have."""
 
 HEADER: Final = b"time,latitude,longitude\n"
-_SENTENCE = re.compile(rb"\$[A-Z]{2}([A-Z]{3}),")
+_RMC = re.compile(rb"\$[A-OQ-Z][A-Z]RMC,")  # $P is a maker's
+# One sentence and nothing beside it: two that ran into each other have cells of both.
+_WHOLE = re.compile(rb"\$[A-Z]{5},[^$*!]*(\*[0-9A-Fa-f]{2})?")
 _NO_FIX = (
     "a line must be a sound RMC sentence, a location of OwnTracks, or a row with a time, its zone, "
     "a latitude and a longitude, got something else: left out"
@@ -72,11 +77,16 @@ class Fix:
 
 
 class Lines:
-    """Reads lines one by one; the names of the columns of a table are all that it remembers."""
+    """Reads lines one by one. skipped: how many were no fix by their kind; fixes: how many were.
+
+    It remembers the names of the columns of a table, and which device OwnTracks names.
+    """
 
     def __init__(self, columns: str = "") -> None:
         """State the columns of a table that has no line of names, as one: time,lat,lon."""
+        self.skipped = self.fixes = 0
         self._header = b""
+        self._device: dict[str, Any] = {}
         if columns and not self._named(columns.encode(errors="replace") + b"\n"):
             raise InvalidValue(
                 "columns must name time, latitude and longitude, got others: write them as the "
@@ -86,14 +96,20 @@ class Lines:
     def fix(self, line: bytes) -> Fix | None:
         """The fix in a line; None for a line that is none by its kind.
 
-        Such are sentences besides RMC, messages besides locations, and empty lines. Raises
-        UnreadableInput for anything else; no message repeats a part of the line.
+        Such are sentences besides RMC, messages besides locations, comments (#) and empty lines.
+        Raises UnreadableInput for anything else; no message repeats a part of the line.
         """
         if len(line) > LONGEST:
             raise UnreadableInput(f"a line must have at most {LONGEST:,} bytes, got more")
-        text = line.strip()
-        if not text or text == self._header.strip():
+        text = plain(line)
+        if not text or text.startswith(b"#") or text == self._header.strip():
             return None
+        fix = self._read(text)
+        self.skipped += fix is None
+        self.fixes += fix is not None
+        return fix
+
+    def _read(self, text: bytes) -> Fix | None:
         if text.startswith((b"$", b"!")):
             return self._nmea(text)
         if text.startswith(b"{"):
@@ -110,9 +126,10 @@ class Lines:
 
         Later ones are not heeded: what looks like one may be a note in a row.
         """
-        if self._header or line.startswith((b"$", b"!", b"{")) or len(line) > LONGEST:
+        text = plain(line)
+        if self._header or text.startswith((b"$", b"!", b"{", b"#")) or len(line) > LONGEST:
             return False
-        return self._named(line.strip() + b"\n")
+        return self._named(text + b"\n")
 
     def _named(self, line: bytes) -> bool:
         if not delimited.looks_like_table(line):
@@ -121,20 +138,35 @@ class Lines:
         return True
 
     def _nmea(self, text: bytes) -> Fix | None:
-        match = _SENTENCE.match(text)
-        if match is None or match[1] != b"RMC":
+        if not _RMC.match(text):
             return None
+        if not _WHOLE.fullmatch(text):
+            raise UnreadableInput(_NO_FIX)
         cells = tuple(text.split(b"*")[0].decode("ascii", "replace").split(","))
         if len(cells) > 2 and cells[2] == "V":  # the receiver says that it has no fix
             return None
         return _only(lambda: nmea.read(text, "line"), "nmea", cells)
 
     def _owntracks(self, text: bytes) -> Fix | None:
+        message: dict[str, Any] = {}
         with contextlib.suppress(ValueError, RecursionError):
             message = json.loads(text)
-            if message.get("_type", "location") != "location":
+            # gpsd says what it is in messages of a class, before its sentences.
+            if message.get("_type", message.get("class", "location")) != "location":
                 return None
-        return _only(lambda: owntracks.read_lines(text, "line"), "owntracks")
+        fix = _only(lambda: owntracks.read_lines(text, "line"), "owntracks")
+        named = {name: message[name] for name in ("topic", "tid") if message.get(name) is not None}
+        if any(self._device.get(name, value) != value for name, value in named.items()):
+            raise UnreadableInput(
+                "a stream must be of one device, got a message of another tid or topic: left out"
+            )
+        self._device |= named
+        return fix
+
+
+def plain(line: bytes) -> bytes:
+    """A line without blanks around it, its end, and a mark of the order of bytes."""
+    return line.removeprefix(codecs.BOM_UTF8).strip()
 
 
 def _only(read: Callable[[], Recording], form: str, cells: tuple[str, ...] = ()) -> Fix:

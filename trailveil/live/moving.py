@@ -1,23 +1,28 @@
 """Noise for every place at once, on fixes that come one at a time."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.kernels import Kernel, Matern12, Matern32, Sum
 from trailveil.gp.randomness import fresh_seed
 from trailveil.live.counting import Visits
 from trailveil.live.lines import Fix
 from trailveil.live.noise import LiveNoise
 from trailveil.privacy.anytime import movement_of
+from trailveil.privacy.movement import LONGEST_CUT
 from trailveil.release.drawing import on_lattice
 from trailveil.release.everywhere import assumed
+from trailveil.release.public import Position
 from trailveil.release.request import Request, check_target
 from trailveil.traces.projection import EXTENT, MICRO, Frame, frame_for
+from trailveil.traces.trace import NANOSECONDS
 
+_DAY = LONGEST_CUT * NANOSECONDS
 _KERNELS = {"Matern12": Matern12, "Matern32": Matern32}
 
 
@@ -70,6 +75,19 @@ class Moving:
         moved = lattice + on_lattice(self.noise.at(fix.time))
         latitude, longitude = (self.frame.to_degrees(moved)[0] / MICRO).tolist()
         return [replace(fix, latitude=latitude, longitude=longitude, moved=True)]
+
+    @staticmethod
+    def reckon_with(public: tuple[Position, ...], time: int) -> None:
+        """Refuse noise within a day of what is public already. time: of a fix (ns)."""
+        at = bisect_left(public, time, key=lambda position: position.when)
+        nearest = min(
+            (abs(each.when - time) for each in public[max(at - 1, 0) : at + 1]), default=_DAY
+        )
+        if nearest < _DAY:
+            raise Refused(
+                "nothing can be hidden any more: noise for every place must be a day from what is "
+                "public already, got less: leave --everywhere out, or begin a day later"
+            )
 
     def advance(self, fix: Fix) -> bool:
         """Go on to the time of a fix; whether what must be saved is another now."""

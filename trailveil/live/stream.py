@@ -1,11 +1,18 @@
 """A live release: fixes go in as they are recorded, what may be released of them comes out.
 
+Of exact fixes, the time of one counts once a later one has come; after a gap, once fixes have gone
+on in order for a minute. Else a wrong time, later than the truth, would end the delay of all that
+waits. Those that are contradicted, as an earlier one comes, never leave; where they were is looked
+at as if it were at the time of that one. So when fixes leave is a function of the times that came
+in, and what leaves is the cut of the others: hesitating tells no place.
+
 Before a fix leaves, the file of the stream (`trailveil.live.state`) says durably that fixes up to a
 time a little later left: after a crash, whatever is not later than that is refused. And the ledger
 has a row for the stream and the day: it is counted until midnight (UTC) until it ends in order.
 """
 
 import time
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -18,6 +25,7 @@ from trailveil.live.counting import StreamRow
 from trailveil.live.cutting import Cutting
 from trailveil.live.lines import Fix
 from trailveil.live.moving import Moving
+from trailveil.live.public import PublicSoFar
 from trailveil.live.state import StreamFile
 from trailveil.release.options import Options, Selection, request_of
 from trailveil.release.request import Method
@@ -25,7 +33,9 @@ from trailveil.traces.trace import NANOSECONDS
 
 _AHEAD = 10 * NANOSECONDS
 _FUTURE = 60 * NANOSECONDS
+_GAP = 60 * NANOSECONDS
 _BEFORE_ALL = -(2**63)
+_MOST_CONTRADICTED = 1000
 
 
 class Stream:
@@ -87,19 +97,28 @@ class Stream:
         self._saved: dict[str, Any] = {"asked": asked, "ident": self._ident}
         self._rule: Moving | Cutting | None = None
         if self._request.method is Method.CUT:
-            self._rule = Cutting.of(self._ledger, self._request, delay, record.get("rule"))
+            how = (delay, record.get("rule"), self._through)
+            self._rule = Cutting.of(self._ledger, self._request, *how)
         elif delay is not None:
             raise InvalidValue("noise must come without a delay, got one: leave it out")
         elif record:
             self._rule = Moving.restored(record["rule"])
         ident = derive(self._ledger.key, [b"stream", self._ident.encode()])
         self._row = StreamRow(self._ledger, ident, subject, self._request)
+        self._public = PublicSoFar(self._ledger, subject, self._request.scale)
         self._last = self._left = self._through
+        self._waiting: list[Fix] = []
+        self._contradicted: list[Fix] = []
 
     @property
     def delay(self) -> float:
         """Seconds that a fix leaves late, at least."""
         return self._rule.delay if isinstance(self._rule, Cutting) else 0.0
+
+    @property
+    def first(self) -> float:
+        """Seconds from the first fix to when one leaves, at least."""
+        return self._rule.first if isinstance(self._rule, Cutting) else 0.0
 
     @property
     def moved(self) -> float | None:
@@ -116,18 +135,54 @@ class Stream:
             told = places_told(book, places, self._row.subject)
         return [account.name for account in told if account.more < 1]
 
+    @property
+    def contradicted(self) -> int:
+        """How many fixes in a row were left out, as an earlier one came after them."""
+        return len(self._contradicted)
+
     def take(self, fix: Fix) -> list[Fix]:
         """A fix as it was recorded; the fixes that are released now, in the order of time.
 
-        Raises InvalidValue, and forgets the fix, for a time that is not later than the last one,
-        or in the future, and for a place too far away; Refused where the stream cannot go on.
+        Raises InvalidValue, and forgets the fix, for a time that is not later than the last one
+        that counts, or in the future, and for a place too far away; Refused where the stream cannot
+        go on.
         """
         self._check(fix)
-        begins = self._rule is None
+        if self._request.method is not Method.CUT:
+            return self._taken(fix)
+        if self._waiting and fix.time < self._waiting[0].time:
+            self._contradict()
+        self._waiting.append(fix)
+        first = self._waiting[0].time
+        gap = self._last > _BEFORE_ALL and first - self._last > _GAP
+        if gap and fix.time - first < _GAP:
+            return []
+        confirmed, self._waiting = self._waiting[:-1], [fix]
+        return [released for each in confirmed for released in self._taken(each)]
+
+    def _contradict(self) -> None:
+        self._contradicted += self._waiting
+        self._waiting = []
+        if len(self._contradicted) > _MOST_CONTRADICTED:
+            raise Refused(
+                "fixes must come in the order of time, got too many in a row that do not: sort "
+                "them, or keep devices apart"
+            )
+
+    def _taken(self, fix: Fix) -> list[Fix]:
+        """Take a fix whose time counts."""
+        begins, since = self._rule is None, fix.time
+        if isinstance(self._rule, Cutting):
+            since = self._rule.since(fix.time)
+        (self._rule or Moving).reckon_with(self._public.around(since, fix.time), fix.time)
         rule = self._rule or Moving.begun(self._request, fix)
-        changed = rule.advance(fix) or begins
+        changed, last = rule.advance(fix) or begins, fix.time
+        if isinstance(rule, Cutting):
+            for last, doubtful in enumerate(self._contradicted, fix.time + 1):
+                rule.look(replace(doubtful, time=last))
+            self._contradicted = []
         self._row.cover(fix.time, rule.visits, again=self._again)
-        self._rule, self._last = rule, fix.time
+        self._rule, self._last = rule, last
         released = rule.take(fix)
         self._left = released[-1].time if released else self._left
         if changed or self._left > self._through:
@@ -141,7 +196,7 @@ class Stream:
 
     def go(self) -> None:
         """The announced stay is over: from the next fix on. Raises InvalidValue for noise."""
-        self._cutting().go()
+        self._cutting().go(len(self._waiting))
         self._save(self._through)
 
     def close(self) -> None:
@@ -167,10 +222,15 @@ class Stream:
         self.close()
 
     def _check(self, fix: Fix) -> None:
-        if fix.time <= self._last:
+        waiting = self._waiting
+        disorder = bool(waiting) and waiting[0].time <= fix.time <= waiting[-1].time
+        if fix.time <= self._last or disorder:
             raise InvalidValue("a fix must be later than the last one, got another: left out")
         if fix.time > time.time_ns() + _FUTURE:
-            raise InvalidValue("a fix must be of now, got one more than a minute ahead: left out")
+            raise InvalidValue(
+                "a fix must be of now, got one more than a minute ahead of this computer's clock: "
+                "left out"
+            )
 
     def _cutting(self) -> Cutting:
         if not isinstance(self._rule, Cutting):

@@ -13,7 +13,7 @@ from trailveil.checks.utility import compare
 from trailveil.errors import InvalidValue, TrailveilError, said
 from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
-from trailveil.ledger.commit import check_released, publish
+from trailveil.ledger.commit import check_released, known_public, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.plots.drawing import to_degrees
 from trailveil.release.cutting import withheld
@@ -132,6 +132,8 @@ class Planner:
             further=receipt.further,
             zone=source.zone,
             account=receipt.account,
+            retracted=receipt.retracted,
+            public=known_public(source.ledger, source.trace, source.subject),
             instead=other_prices(planned, self._cache),
         )
         utility = utility_record(compare(source.trace, receipt.drawn))

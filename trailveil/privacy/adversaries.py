@@ -16,7 +16,7 @@ from trailveil.gp.kernels import IntegratedOU, Kernel, Sum
 SPEEDS = (1.0, 10.0)
 """Metres per second: people who walk, and who drive, beside the average of the default prior.
 
-Slower ones would be held too, were it not that noise must then reach hours (docs/realism.md).
+Slower ones would be held too, were it not that noise must then reach hours (docs/validation.md).
 """
 
 

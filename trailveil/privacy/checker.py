@@ -47,7 +47,7 @@ def unproved(design: dict[str, Any]) -> Iterator[tuple[int, Vector]]:
     """
     _must(len(design["adversaries"]) > 0, "there must be an adversary")
     for number, stated in enumerate(design["adversaries"]):
-        who = _Adversary(design, stated)
+        who = StatedAdversary(design, stated)
         # Where a place is known: a track for each of some places, and one for those far away.
         *near, far = (who.track(track) for track in stated["tracks"])
         if who.cost(far, far) > who.bound + who.known:
@@ -78,8 +78,8 @@ class _Track(NamedTuple):
     drawn: Vector
 
 
-class _Adversary:
-    """Somebody that noise is made against."""
+class StatedAdversary:
+    """An adversary as a design states it, with the numbers of that design."""
 
     def __init__(self, design: dict[str, Any], stated: dict[str, Any]) -> None:
         self.accuracy, self.steady = Fraction(stated["accuracy"]), Fraction(stated["steady"])

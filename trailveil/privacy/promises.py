@@ -167,13 +167,13 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any], *, cut: bool) -> 
     same = bool(parts) and all(
         isclose(float(_number(worst[key])), due, rel_tol=1e-9) for key, due in figures.items()
     )
-    same = same and all(_meanings(worst, mu, order).values())
+    same = same and all(meanings(worst, mu, order).values())
     yield Check("the figures of the whole are those of its worst place", same)
     for name, figures in ((f"part {i}", part) for i, part in enumerate(parts, 1)):
         mu, order, epsilon = (_number(figures[key]) for key in ("mu", "order", "epsilon"))
         follows = abs(order / 2 * mu**2 - epsilon) <= epsilon / 10**9
         yield Check(f"{name}: mu gives its epsilon", follows)
-        for what, holds in _meanings(figures, float(mu), float(order)).items():
+        for what, holds in meanings(figures, float(mu), float(order)).items():
             yield Check(f"{name}: mu gives its {what}", holds)
     for number, part in enumerate(parts, 1):
         place = together if part in together else [part]
@@ -190,7 +190,7 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any], *, cut: bool) -> 
     yield Check("the circles of the parts are those of strangers", holds)
 
 
-def _meanings(figures: dict[str, Any], mu: float, order: float) -> dict[str, bool]:
+def meanings(figures: dict[str, Any], mu: float, order: float) -> dict[str, bool]:
     """Whether odds, advantage and the paper's gap are those of mu, at an order."""
     # JSON has no infinity: odds beyond the largest number may be none.
     odds = figures["odds_factor_99"]

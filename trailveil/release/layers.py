@@ -1,8 +1,9 @@
-"""How the noise of a version is drawn: from that of another version, and new noise.
+"""How the noise of a version is drawn: from that of other versions, and new noise.
 
 A coarser version has all the noise of the finer one, and independent noise besides. A finer one of
-a version that is published has a share of its noise, and independent noise besides (the Gaussian
-bridge; docs/paper.md, "Versions"). Of each, the next one is drawn in the same way.
+a version that is published has a share of its noise, and independent noise besides; one between two
+has a share of what the coarser one has more than the finer, and independent noise besides (Gaussian
+bridges; docs/paper.md, "Versions"). Of each, the next one is drawn in the same way.
 """
 
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ class Layer:
     about: all that it depends on besides the recording. law: the whole noise, but for what is
     common to several releases. windows: seconds (begin, end) of the recording, of each protected
     part with what is uncertain around it; noises: around each. bound: 1 / m^2, what it promises.
-    base: the version that it is drawn from. share: of the smooth noise of the base, 1 where this
-    is the coarser one. fresh: (n, r) factor of the new noise; all of it where there is no base.
+    finer, coarser: the versions that it is drawn from, either or both. share: of the smooth noise
+    of the coarser one; what is lacking to 1 is of the finer one. Independent noise is that of the
+    coarser one, if there is one. fresh: (n, r) factor of the new noise; all of it for a first one.
     """
 
     about: tuple[bytes, ...]
@@ -35,31 +37,49 @@ class Layer:
     noises: "tuple[WindowNoise, ...]"
     bound: float
     fresh: FloatArray
-    base: "Layer | None" = None
+    finer: "Layer | None" = None
+    coarser: "Layer | None" = None
     share: float = 0.0
 
     @property
+    def bases(self) -> "tuple[Layer, ...]":
+        """The versions that it is drawn from, the finer first."""
+        return tuple(layer for layer in (self.finer, self.coarser) if layer is not None)
+
+    @property
     def chain(self) -> "tuple[Layer, ...]":
-        """Itself, and all that it is drawn from, in order."""
-        return (self, *(() if self.base is None else self.base.chain))
+        """Itself, its bases, and all that these are drawn from: each once."""
+        layers = [self]
+        for layer in layers:
+            drawn = {each.about for each in layers}
+            layers += [base for base in layer.bases if base.about not in drawn]
+        return tuple(layers)
 
     @property
     def further(self) -> FloatArray:
-        """The variances (n,) of independent noise at each fix that the base has not."""
+        """The variances (n,) of independent noise at each fix that its bases have not."""
         variances = self.law.independent_variances
-        if self.base is None:
+        if not self.bases:
             return variances
-        return np.maximum(variances - self.base.law.independent_variances, 0.0)
+        return np.maximum(variances - self.bases[-1].law.independent_variances, 0.0)
 
     def drawn(self, seeds: tuple[bytes, ...], axis: str) -> tuple[FloatArray, FloatArray]:
         """Its smooth and its independent noise at each fix, (n,) metres of one coordinate each.
 
         seeds: of each of the chain.
         """
-        smooth = self.fresh @ normals(seeds[0], f"{axis} factor", self.fresh.shape[1])
-        further = self.further
-        independent = np.sqrt(further) * normals(seeds[0], f"{axis} independent", further.size)
-        if self.base is not None:
-            below = self.base.drawn(seeds[1:], axis)
-            smooth, independent = smooth + self.share * below[0], independent + below[1]
-        return np.asarray(smooth), np.asarray(independent)
+        by_about = {layer.about: seed for layer, seed in zip(self.chain, seeds, strict=True)}
+        return self._drawn(by_about, axis)
+
+    def _drawn(
+        self, seeds: dict[tuple[bytes, ...], bytes], axis: str
+    ) -> tuple[FloatArray, FloatArray]:
+        seed, further = seeds[self.about], self.further
+        smooth = self.fresh @ normals(seed, f"{axis} factor", self.fresh.shape[1])
+        independent = np.sqrt(further) * normals(seed, f"{axis} independent", further.size)
+        shared = np.zeros_like(independent)
+        for base, share in ((self.finer, 1 - self.share), (self.coarser, self.share)):
+            if base is not None:
+                whole, shared = base._drawn(seeds, axis)
+                smooth = smooth + share * whole
+        return np.asarray(smooth), np.asarray(independent + shared)

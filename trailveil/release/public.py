@@ -11,6 +11,7 @@ from math import inf
 from typing import NamedTuple
 
 from trailveil.errors import Refused
+from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.movement import LONGEST_CUT, Movement
 from trailveil.traces.trace import NANOSECONDS, Trace
 
@@ -67,6 +68,11 @@ class Around:
         """
         parts = zip(self.sides, recorded, strict=True)
         return self.inside + sum(_of_side(movement, side, seconds, so) for side, so in parts)
+
+    def beyond(self, movement: Movement, seconds: tuple[float, float]) -> float:
+        """The same where all is released on both sides, from other seconds on before and after."""
+        parts = zip(self.sides, seconds, strict=True)
+        return self.inside + sum(_of_side(movement, side, away, True) for side, away in parts)
 
 
 NOTHING_PUBLIC = Around()
@@ -157,7 +163,8 @@ def check_noise(
 
 def nothing_hidden(around: Around, variance: float) -> Refused:
     """What is said of a part that is public already. variance: square metres that are left."""
-    left = f"tells it to {variance**0.5:,.0f} m" if variance > 0 else "tells it exactly"
+    circle = CIRCLE_68 * variance**0.5  # as it is stated, 68 times in 100
+    left = f"tells it to {circle:,.0f} m" if variance > 0 else "tells it exactly"
     where = "in it" if around.inside > 0 else "beside it"
     return Refused(
         f"a protected part must be of a place that is not public, got one of which what is public "

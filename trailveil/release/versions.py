@@ -95,7 +95,7 @@ def coarser(plan: Plan, base: Layer) -> Plan:
         for finer, design, asked in zip(base.noises, plan.designs, _asked(plan), strict=True)
     ]
     fresh = [added(noise, finer) for noise, finer in zip(noises, base.noises, strict=True)]
-    return _drawn_from(plan, base, noises, _columns(plan, fresh), 1.0)
+    return _drawn_from(plan, (base, None), noises, _columns(plan, fresh), 0.0)
 
 
 def finer(plan: Plan, base: Layer) -> Plan:
@@ -106,16 +106,52 @@ def finer(plan: Plan, base: Layer) -> Plan:
     from trailveil.designer.nesting import narrowed
 
     _check_alike(plan, base)
-    if np.any(np.asarray(plan.mechanism.released) != np.asarray(base.law.released)):
-        raise not_nested("a finer one later that releases other fixes")
+    _check_released(plan, base)
     noises, share = narrowed(base.noises, plan.designs, _asked(plan))
     fresh = np.asarray((share * (1 - share)) ** 0.5 * base.law.factor)
-    return _drawn_from(plan, base, noises, fresh, share)
+    return _drawn_from(plan, (None, base), noises, fresh, share)
+
+
+def between(plan: Plan, below: Layer, above: Layer) -> Plan:
+    """A plan whose noise is between those of two published versions, and noise besides.
+
+    plan: designed alone. below: the finer one, and above: the coarser, with none between. Raises as
+    `finer` does.
+    """
+    from trailveil.designer.nesting import added, mixed
+
+    for base in (below, above):
+        _check_alike(plan, base)
+        _check_released(plan, base)
+    noises, share = mixed(below.noises, above.noises, plan.designs, _asked(plan))
+    more = [added(*pair) for pair in zip(above.noises, below.noises, strict=True)]
+    fresh = np.asarray((share * (1 - share)) ** 0.5 * _columns(plan, more))
+    return _drawn_from(plan, (below, above), noises, fresh, share)
+
+
+def as_before(plan: Plan, layer: Layer) -> Plan:
+    """A plan that was designed alone, drawn from the same versions as a layer of one was."""
+    if layer.finer is not None and layer.coarser is not None:
+        return between(plan, layer.finer, layer.coarser)
+    if layer.coarser is not None:
+        return finer(plan, layer.coarser)
+    return plan if layer.finer is None else coarser(plan, layer.finer)
+
+
+def _check_released(plan: Plan, base: Layer) -> None:
+    """Refuse a version before a published coarser one that has other fixes."""
+    if np.any(np.asarray(plan.mechanism.released) != np.asarray(base.law.released)):
+        raise not_nested("a finer one later that releases other fixes")
 
 
 def _drawn_from(
-    plan: Plan, base: Layer, noises: "Sequence[WindowNoise]", fresh: FloatArray, share: float
+    plan: Plan,
+    bases: tuple[Layer | None, Layer | None],
+    noises: "Sequence[WindowNoise]",
+    fresh: FloatArray,
+    share: float,
 ) -> Plan:
+    """A plan with noise of these layers, a finer and a coarser one, and fresh noise."""
     law = Mechanism(plan.mechanism.times, _columns(plan, noises), released=plan.mechanism.released)
     alone = replace(plan, mechanism=law, designs=tuple(noises), common=())
     whole = with_common(alone, plan.common)
@@ -124,12 +160,23 @@ def _drawn_from(
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller radius"
         )
     law, rows = _law(whole), plan.mechanism.rows
-    if np.any(law.independent_variances[rows] < base.law.independent_variances[rows]):
-        raise not_nested("one with less independent noise: state the same --prior")
-    side = b"coarser than" if share == 1.0 else b"finer than"
-    about = (*plan.identity[2:], side, *base.about)
-    bound = plan.request.noise_bound
-    layer = Layer(about, law, _spans(plan), tuple(noises), bound, fresh, base, share)
+    for base in filter(None, bases):
+        further = law.independent_variances[rows] - base.law.independent_variances[rows]
+        # That of a published coarser one is shared whole: with more, they would not nest.
+        if np.any(further < 0) or (base is bases[1] and np.any(further > 0)):
+            raise not_nested("one with other independent noise: state the same --prior")
+    sides = zip((b"coarser than", b"finer than"), bases, strict=True)
+    about = [part for side, base in sides if base for part in (side, *base.about)]
+    layer = Layer(
+        (*plan.identity[2:], *about),
+        law,
+        _spans(plan),
+        tuple(noises),
+        plan.request.noise_bound,
+        fresh,
+        *bases,
+        share,
+    )
     return replace(whole, layer=layer)
 
 

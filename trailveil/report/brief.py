@@ -1,6 +1,7 @@
 """What `protect` prints of a release: at most 15 lines. All else is in `trailveil.report.text`."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
+from trailveil.ledger.retractions import Retraction, listed_files
 from trailveil.release.plan import Plan
 from trailveil.report.ledger import all_versions, place_words, used_up
 from trailveil.report.parts import (
@@ -30,7 +32,7 @@ from trailveil.report.schema import (
     of_any,
     unit_of,
 )
-from trailveil.report.text import best_guess, left_out, length, metres, things
+from trailveil.report.text import best_guess, left_out, length, metres, public_already, things
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
@@ -60,17 +62,17 @@ def brief(
     audit: str,
     *,
     coloured: bool = False,
-    replaced: bool = False,
+    stray: Sequence[Retraction] = (),
     further: bool = False,
 ) -> str:
     """The object of `record`, private, in a few lines. audit: the command that checks the file.
 
-    coloured: for a terminal: what is hidden bold, warnings yellow. replaced: whether it stands for
-    earlier versions, of which files may still lie about. further: whether readings, of which the
-    ledger keeps no account, were released before with other noise.
+    coloured: for a terminal: what is hidden bold, warnings yellow. stray: the releases that it
+    stands for, of which files may still lie about. further: whether readings, of which the ledger
+    keeps no account, were released before with other noise.
     """
     report = of_any(report)
-    steps = ["delete every earlier file of this recording by another name"] if replaced else []
+    steps = [f"delete {listed_files(stray, _MOST_PARTS)}"] if stray else []
     steps += [f"{audit} looks for leaks"] if unit_of(report) == METRES else []
     after = f"Next: {'. Then '.join(steps)}. " if steps else ""
     after += "With --overwrite --explain, protect says what it assumes."
@@ -106,6 +108,7 @@ def _lines(
             *paragraph(_cost(report)),
             *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
             *paragraph(_open(report), yellow),
+            *listed("", public_already(report)),
             *listed("", before),
             *listed("", [after]),
         ],
@@ -255,8 +258,8 @@ def _before(ledger: LedgerReport | None, report: ReleaseReport) -> list[str]:
     if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
     sentences = []
-    if ledger["finest"] is not None and total == ledger["times"]:
-        words = all_versions(ledger)
+    if ledger["finest"] is not None:
+        words, alone = all_versions(ledger), ledger["finest_circle_68_m"]
         sentences = [f"{words[:1].upper()}{words[1:]}."]
     elif total is None:
         sentences = ["An earlier release shows everything of one time."]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trailveil.errors import said
-from trailveil.gp.kernels import Kernel
+from trailveil.gp.kernels import Kernel, Matern12, Matern32
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.plan import Plan
@@ -29,11 +29,20 @@ def promise(plan: Plan) -> tuple[Guarantee, float]:
 
 def left(plan: Plan) -> dict[str, Any]:
     """The longest stay, and the worst case of each kind of adversary."""
-    who = _assumed(plan)
+    from trailveil.privacy.anytime import movement_of
+
+    who, person = _assumed(plan), movement_of(plan.request.kernel)
     return {
         "longest_stay_s": who.longest_stay,
         "speeds_m_s": list(who.speeds),
         "least_rms_m": _least(plan, who),
+        "noise": _noise(plan),
+        "movement": {
+            "speed_m_s": person.std,
+            "time_constant_s": person.time_constant,
+            "white_m2": person.white,
+            "level_m2": person.level,
+        },
         "left": [
             {
                 "adversary": one.kind,
@@ -47,6 +56,21 @@ def left(plan: Plan) -> dict[str, Any]:
             for one in plan.everywhere
         ],
     }
+
+
+def _noise(plan: Plan) -> list[dict[str, float]]:
+    """The processes whose sum the noise is."""
+    kernel = plan.mechanism.process
+    terms = kernel.terms() if isinstance(kernel, Kernel) else []
+    return [
+        {
+            "smoothness": 0.5 if isinstance(term, Matern12) else 1.5,
+            "length_scale_s": term.length_scale,
+            "std_m": term.std,
+        }
+        for term in terms
+        if isinstance(term, Matern12 | Matern32)
+    ]
 
 
 def _least(plan: Plan, who: "Assumed") -> float:

@@ -54,23 +54,22 @@ def place_of(plan: "Plan", visited: "Visited") -> PlaceReport:
     }
 
 
-def counted(account: "Account", radius: float, order: float) -> LedgerReport:
-    """An account as an object; None for an epsilon of all that can be told.
-
-    radius, order: of the request, for which its epsilons are.
-    """
+def counted(account: "Account") -> LedgerReport:
+    """An account as an object; None for an epsilon of all that can be told."""
+    radius, order, deviation = account.stated
     return {
         "subject": account.subject,
         "releases": account.releases,
         "overlapping": account.overlapping,
         "epsilon": account.epsilon,
         "total": _or_all(max(account.total, account.known)),
+        "radius_m": radius,
         "known": _or_all(account.known),
         "times": _or_all(account.times),
         "if_one_place": _or_all(account.one_place),
         "if_one_place_circle_68_m": _circle_of(account.one_place, radius, order),
         "finest": account.finest or None,
-        "finest_circle_68_m": _circle_of(account.times, radius, order) if account.finest else None,
+        "finest_circle_68_m": (CIRCLE_68 * deviation or None) if account.finest else None,
         "places": [told_of(place) for place in account.places],
         "cannot_know": CANNOT_KNOW,
     }
@@ -144,11 +143,13 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
     """What is said of the ledger."""
     if account is None:
         return []
+    finest, radius = account["finest"], said(account["radius_m"])
+    far = "" if finest is None else f" at {radius} m, the radius of {finest}"
     whole = (
         ""
         if account["releases"] == 1
         else f"; with all {account['releases']} of them, of any one time or place with a name: "
-        f"{_epsilon(account['known'])}"
+        f"{_epsilon(account['known'])}{far}"
     )
     items = [f"this release: epsilon {said(account['epsilon'], 3)}{whole}"]
     if account["finest"] is not None:
@@ -161,8 +162,8 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
     if account["if_one_place"] != 0:
         items.append(
             "if all protected parts without a name, within a degree or so, are one place, visited "
-            f"again and again: {_epsilon(account['if_one_place'])} (name places that come back: "
-            "trailveil place add)"
+            f"again and again: {_epsilon(account['if_one_place'])}{far} (name places that come "
+            "back: trailveil place add)"
         )
     items += [
         place_words(place)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from trailveil.ledger.accounting import Account
+from trailveil.ledger.retractions import Retraction, listed_files
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
@@ -20,6 +21,7 @@ from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.protect import leaving_half
+from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.report import everywhere, schema
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
@@ -59,6 +61,8 @@ def record(
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
     account: Account | None = None,
+    retracted: Sequence[Retraction] = (),
+    public: Sequence[Position] = (),
     instead: Sequence[Price] = (),
 ) -> schema.ReleaseReport:
     """Everything that is said of a release; of readings under names of their own.
@@ -67,14 +71,16 @@ def record(
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
-    it. instead: what other mechanisms would cost, for the owner.
+    it. retracted: the releases that it stands for, which count no more. public: what is
+    public already around it. instead: what other mechanisms would cost, for the owner.
     """
     if not isinstance(plan, Plan):
         from trailveil.report.readings import record_readings
 
         how: dict[str, Any] = {"further": further, "zone": zone, "private": private}
         about = record_readings(plan, cleaning, output=output, retiming=retiming, **how)
-        return cast(schema.ReleaseReport, about)
+        taken = {"retracted": list(retracted)} if private else {}
+        return cast(schema.ReleaseReport, {**about, **taken})
     fields = _kept_fields(plan, keep, retiming)
     report: schema.ReleaseReport = {
         "trailveil": __version__,
@@ -98,6 +104,7 @@ def record(
     }
     if plan.everywhere:
         report["everywhere"] = everywhere.left(plan)
+        report["mechanism"]["grid_deg"] = plan.grid.released_step
     elif private:
         report["mechanism"] = {**report["mechanism"], **_of_design(plan)}
         report["secrets"] = [_secret(plan, finding, zone) for finding in plan.findings]
@@ -107,8 +114,14 @@ def record(
         report["warnings"] += [] if account is None else past_what_was_stated(account.places)
         report["heed"] = heed(plan)
         report["places"] = [place_of(plan, visited) for visited in plan.visited]
-        radius, order = plan.request.radius, plan.request.order
-        report["ledger"] = None if account is None else counted(account, radius, order)
+        report["ledger"] = None if account is None else counted(account)
+        report["public"] = _public(plan, public, zone)
+        report["retracted"] = list(retracted)
+        if retracted:
+            report["warnings"].append(
+                f"You took back {listed_files(retracted, len(retracted))}: delete each file that "
+                "this run did not replace."
+            )
     return report
 
 
@@ -277,6 +290,17 @@ def _secret(plan: Plan, finding: Finding, zone: tzinfo | None) -> schema.PartRep
         "cut_s": finding.cut,
         "reckoned_with": finding.together,
         "exposures": [_exposure(finding, exposure) for exposure in finding.exposures],
+    }
+
+
+def _public(plan: Plan, public: Sequence[Position], zone: tzinfo | None) -> schema.PublicReport:
+    """What is public already: what makes a cut longer, and how much tells nothing more."""
+    return {
+        "counted": [
+            {"when_local": in_words(when, zone), "known_to_m": CIRCLE_68 * deviation}
+            for when, deviation in plan.request.public
+        ],
+        "besides": len({*public} - {*plan.request.public}),
     }
 
 

@@ -7,6 +7,8 @@ Those that are not required are for the owner alone, or of one mechanism.
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict, cast
 
+from trailveil.ledger.retractions import Retraction
+
 METRES = "m"
 """The unit of lengths where a report states no other."""
 READER = "someone who knows how such readings vary"
@@ -190,6 +192,7 @@ class LedgerReport(TypedDict):
     overlapping: int
     epsilon: float
     total: float | None
+    radius_m: float
     known: float | None
     times: float | None
     if_one_place: float | None
@@ -198,6 +201,13 @@ class LedgerReport(TypedDict):
     finest_circle_68_m: float | None
     places: list[PlaceTotal]
     cannot_know: str
+
+
+class PublicReport(TypedDict):
+    """What is public already. counted: what a cut reckons with; besides: how many tell no more."""
+
+    counted: list[dict[str, Any]]
+    besides: int
 
 
 class RecordingReport(TypedDict):
@@ -240,6 +250,8 @@ class ReleaseReport(TypedDict):
     heed: NotRequired[list[str]]
     places: NotRequired[list[PlaceReport]]
     ledger: NotRequired[LedgerReport | None]
+    public: NotRequired[PublicReport]
+    retracted: NotRequired[list[Retraction]]
 
 
 def of_any(report: Mapping[str, Any]) -> ReleaseReport:

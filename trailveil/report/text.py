@@ -27,6 +27,9 @@ from trailveil.report.schema import (
     unit_of,
 )
 
+_MOST_PUBLIC = 3
+"""Positions that are named at most."""
+
 
 def text(report: ReleaseReport) -> str:
     """A report in plain words."""
@@ -39,17 +42,39 @@ def in_sections(report: ReleaseReport) -> list[Section]:
     report: of any kind, as `trailveil.report.schema.of_any` gives it.
     """
     prices = [_instead(price) for price in report.get("instead", [])]
+    public = public_already(report)
     return [
         Section(
             f"Protected: {report['output']}", listed("", report["recording"]["cleaning_in_words"])
         ),
         promise(report),
         *_left_to_learn(report),
+        *([Section("What is public already", listed("- ", public))] if public else []),
         *place_sections(report.get("places", [])),
         *total_sections(report.get("ledger")),
         Section("What it costs", [*_cost(report), *listed("- ", prices)]),
         *ending(report["not_protected"], report["warnings"]),
     ]
+
+
+def public_already(report: ReleaseReport) -> list[str]:
+    """What was reckoned with of what is public already: a sentence; no place."""
+    if "public" not in report:
+        return []
+    counted, besides = report["public"]["counted"], report["public"]["besides"]
+    named = [
+        f"{each['when_local']} ({f'to {metres(known)}' if known else 'exact'})"
+        for each in counted[:_MOST_PUBLIC]
+        for known in [each["known_to_m"]]
+    ]
+    more = len(counted) - len(named)
+    named += [f"{more} more"] if more else []
+    words = f"Counted: what is public already, at {', '.join(named)}. " if named else ""
+    if besides:
+        many = count_of(besides, "position")
+        words += f"{many} that {'is' if besides == 1 else 'are'} public already tell"
+        words += f"{'s' if besides == 1 else ''} nothing more of what is hidden."
+    return [words.strip()] if words else []
 
 
 def _left_to_learn(report: ReleaseReport) -> list[Section]:

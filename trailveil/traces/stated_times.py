@@ -40,7 +40,7 @@ def moment(text: str, trace: TimeSeries, zone: tzinfo | None) -> int:
         return _of_the_clock(text, clock, trace, zone)
     try:
         when = datetime.fromisoformat(text)
-        return _nanoseconds(when) if when.tzinfo else _local(text, when, zone)
+        return in_nanoseconds(when) if when.tzinfo else _local(text, when, zone)
     except (ValueError, OverflowError) as error:
         form = "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
         raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another") from error
@@ -54,7 +54,7 @@ def time_of(text: str, zone: tzinfo | None) -> int:
     with contextlib.suppress(ValueError, OverflowError):
         when = datetime.fromisoformat(text.strip())
         if when.tzinfo is not None or zone is not None:
-            return _nanoseconds(when) if when.tzinfo else _local(text, when, zone)
+            return in_nanoseconds(when) if when.tzinfo else _local(text, when, zone)
     form = "a time must be like 2024-05-14T08:30:00Z, or without Z and with --tz, got "
     raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another")
 
@@ -121,7 +121,7 @@ def _passes(clock: timedelta, trace: TimeSeries, zone: tzinfo) -> list[int]:
 
 def _moments(shown: datetime, zone: tzinfo) -> list[int]:
     """When clocks in a zone show a local time: once, or never or twice where they are changed."""
-    instants = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
+    instants = {in_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
     return sorted(when for when in instants if _shown(when, zone).replace(tzinfo=None) == shown)
 
 
@@ -155,8 +155,12 @@ def _shown(when: int, zone: tzinfo | None) -> datetime:
     return (_EPOCH + timedelta(microseconds=when // 1000)).astimezone(zone)
 
 
-def _nanoseconds(when: datetime) -> int:
-    return (when.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
+def in_nanoseconds(when: datetime) -> int:
+    """Nanoseconds since 1970 UTC. Raises OverflowError where 64 bits cannot hold them."""
+    nanoseconds = (when.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
+    if not -(2**63) <= nanoseconds < 2**63:
+        raise OverflowError
+    return nanoseconds
 
 
 # Fixes that are looked up: each takes microseconds, but a recording may have millions.

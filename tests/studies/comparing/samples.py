@@ -46,6 +46,7 @@ def t_drive(folder: Path) -> None:
         for seconds, (lat, lon) in zip(moments(60, 177), way(60, taxi, 116.4), strict=True):
             when = datetime.fromtimestamp(seconds + 8 * 3600, UTC)
             lines.append(f"{taxi},{when:%Y-%m-%d %H:%M:%S},{lon:.5f},{lat:.5f}")
+        lines += lines[1:3]  # twice, and out of order
         (folder / f"{taxi}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -61,6 +62,8 @@ def porto(file: Path) -> None:
             f'"{begin}62000000{trip}","C","","","2000058{trip % 2}","{begin}","A","False",'
             f'"{json.dumps(line)}"'
         )
+    rows.append(rows[1])  # as some trips of the published file
+    rows.append(rows[2].replace("False", "True").replace("2000058", "3000058"))
     rows.append('"9","C","","","20000589","1372636858","A","False","[]"')
     file.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
@@ -82,6 +85,7 @@ def gowalla(file: Path) -> None:
         for i, (seconds, (lat, lon)) in enumerate(reversed(rows)):
             when = datetime.fromtimestamp(seconds, UTC)
             lines.append(f"{user}\t{when:%Y-%m-%dT%H:%M:%SZ}\t{lat:.9f}\t{lon:.9f}\t{22_847 + i}")
+        lines += [f"{user}\t\t\t\t", f"{user}"]  # as some check-ins of Brightkite
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -92,4 +96,5 @@ def yjmob(file: Path) -> None:
             for slot in range(14, 44):
                 at = 100 if slot < 20 or slot > 38 else 100 + min(slot - 20, 6) + user
                 lines.append(f"{user},{day},{slot},{at},{50 + day}")
+        lines += [f"{user},{day},{slot},{999},{999}" for day in (0, 2) for slot in range(44, 48)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

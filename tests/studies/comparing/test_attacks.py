@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from tests.studies.comparing.cases import at_latitude, days, drawn, errors, noisy, seen
+from trailveil.checks.attacks.contract import Background
 from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversary import PLAIN, Adversary
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.studies.comparing import clusters, learned, linking, regimes, rivals
+from trailveil.studies.comparing import audited, clusters, learned, linking, regimes, rivals
 from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting
 from trailveil.studies.comparing.simulated import on_streets
 from trailveil.studies.comparing.tables import ATTACKS
@@ -38,6 +40,47 @@ def test_it_finds_what_was_planted(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(OF_PLACES) - KNOWS_PLACES))
 def test_it_finds_nothing_in_infinite_noise(name: str) -> None:
     assert middle(errors(drawn(12), noisy(INFINITE), ATTACKS[name])) > 10_000.0
+
+
+def test_an_earlier_ride_is_of_no_use_in_infinite_noise() -> None:
+    assert np.isnan(errors(drawn(12), noisy(INFINITE), ATTACKS["known-paths"])).all()
+
+
+@pytest.mark.parametrize("name", ["zone-circle", "holes"])
+def test_circles_of_zones_find_nothing_in_infinite_noise(name: str) -> None:
+    cases = [commuter(number) for number in range(5)]
+    assert middle(errors(cases, noisy(INFINITE), ATTACKS[name])) > 10_000.0
+
+
+@pytest.mark.slow
+def test_a_map_is_of_no_use_in_infinite_noise() -> None:
+    """Its guess is a street: most of a made-up town of some kilometres is far."""
+    cases = tuple(on_streets(traces=4))
+    assert middle(errors(cases, noisy(INFINITE), ATTACKS["map"])) > 500.0
+
+
+def test_each_attack_of_the_table_is_tried_on_what_was_planted() -> None:
+    by_themselves = {"heat-map", "map", "lattice", "home", "holes", "zone-circle"}
+    assert set(OF_PLACES) | by_themselves == set(ATTACKS)
+
+
+@pytest.mark.parametrize("name", ["posterior", "place", "path", "speed", "kalman"])
+def test_filters_that_are_shared_are_those_of_each_recording(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recordings of one clock, of other clocks, and other noise of the same clock."""
+    cases = (*drawn(4), *drawn(2, step=40.0))
+    mechanisms = (noisy(50.0), noisy(80.0), rivals.downsampling)
+    shared = [errors(cases, mechanism, ATTACKS[name]) for mechanism in mechanisms]
+    assert audited._FILTERS
+    monkeypatch.setattr(audited, "_background", alone)
+    for mechanism, expected in zip(mechanisms, shared, strict=True):
+        assert np.array_equal(errors(cases, mechanism, ATTACKS[name]), expected, equal_nan=True)
+
+
+def alone(released: Sighting, known: Clues, adversary: Adversary = PLAIN) -> Background:
+    """What everybody knows, and nothing of other recordings."""
+    return Background(known.secrets, known.kernel, released.noise, adversary)
 
 
 @pytest.mark.parametrize("name", ["place", "path", "true-places"])

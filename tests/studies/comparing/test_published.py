@@ -1,5 +1,6 @@
 """Published data sets are read in the layouts of their authors: people, times, places, secrets."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,37 @@ def test_a_trip_of_hours_is_read(tmp_path: Path) -> None:
     with file.open("a", encoding="utf-8") as stream:
         stream.write(f'"7","C","","","77","1372636858","A","False","{long}"\n')
     assert "77" in {case.person for case in published.porto(file=str(file))}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_compressed_as_it_is_handed_out(name: str, tmp_path: Path) -> None:
+    plain = read(name, tmp_path)
+    packed = tmp_path / f"{name}.csv.gz"
+    packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    cases = list(getattr(published, name)(file=str(packed)))
+    assert [(case.name, case.trace.times.tolist()) for case in cases] == [
+        (case.name, case.trace.times.tolist()) for case in plain
+    ]
+
+
+def test_trips_that_lack_places_and_second_copies_are_left_out(tmp_path: Path) -> None:
+    """As the authors mark them; their places are not 15 s apart."""
+    cases = read("porto", tmp_path)
+    assert len(cases) == 3
+    assert not any(case.person.startswith("3") for case in cases)
+
+
+def test_a_cell_that_is_masked_is_no_place(tmp_path: Path) -> None:
+    cases = read("yjmob", tmp_path)
+    assert {case.name for case in cases} == {f"{p} day {d}" for p in (0, 1) for d in (0, 1)}
+    assert all(case.trace.seconds[-1] == 29 * 1800 for case in cases)
+
+
+def test_short_recordings_are_left_out_where_that_is_stated(tmp_path: Path) -> None:
+    samples.geolife(tmp_path)
+    for minutes, count in ((40, 2), (50, 0)):
+        cases = list(published.geolife(folder=str(tmp_path), minutes=minutes))
+        assert len(cases) == count
 
 
 def test_a_taxi_of_no_way_is_left_out(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from trailveil.studies.comparing.results import (
     Results,
     _row,
     _statistics,
+    _weights,
     clopper_pearson,
 )
 
@@ -119,6 +120,29 @@ def test_weighted_statistics_are_those_of_repeated_numbers() -> None:
                 else repeated[int(np.ceil(share * repeated.size - 1e-9)) - 1]
             )
             assert found[row] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("each", [1, 40])
+@pytest.mark.parametrize("wide", [3.0, 0.3])
+@pytest.mark.parametrize("kind", ["normal", "ties", "of people"])
+def test_resamples_are_looked_at_near_their_quantile_and_none_is_missed(
+    kind: str, wide: float, each: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the whole of every resample has it, also where some are further off than is looked."""
+    monkeypatch.setattr("trailveil.studies.comparing.results._WIDE", wide)
+    generator = np.random.default_rng(each)
+    people = np.repeat(np.arange(80), each).astype(np.int32)
+    values = generator.normal(size=people.size)
+    if kind == "ties":
+        values = np.round(values)
+    elif kind == "of people":
+        values += 1000.0 * people
+    weights = _weights(80, 1)
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[:, people[order]], axis=1)
+    for share in (0.5, 0.68):
+        rows = np.argmax(reached >= np.ceil(share * reached[:, -1:] - 1e-9), axis=1)
+        assert np.array_equal(_statistics(values, people, weights, share), values[order][rows])
 
 
 def test_a_heat_map_of_a_release_that_is_the_recording_does_not_diverge() -> None:

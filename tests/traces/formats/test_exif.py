@@ -1,6 +1,5 @@
 """When and where a photo was taken: read from its EXIF, and nothing that is not said there."""
 
-import struct
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -8,77 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.traces.formats.photos import photo
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats.exif import read_photo
 
 NOON = int(datetime(2024, 5, 14, 12, 0, 30, tzinfo=UTC).timestamp()) * 10**9
-Tag = tuple[int, int, bytes]
-
-
-def fractions(order: str, *values: tuple[int, int]) -> bytes:
-    return b"".join(struct.pack(f"{order}II", *value) for value in values)
-
-
-def directory(order: str, at: int, tags: list[Tag]) -> bytes:
-    """An IFD that begins at some byte, its values after it."""
-    sizes = {2: 1, 4: 4, 5: 8}
-    head, values = struct.pack(f"{order}H", len(tags)), b""
-    after = at + 2 + 12 * len(tags) + 4
-    for tag, kind, value in tags:
-        count = len(value) // sizes[kind]
-        if len(value) <= 4:
-            place = value.ljust(4, b"\0")
-        else:
-            place = struct.pack(f"{order}I", after + len(values))
-            values += value
-        head += struct.pack(f"{order}HHI", tag, kind, count) + place
-    return head + bytes(4) + values
-
-
-def photo(
-    order: str = ">",
-    *,
-    gps: bool = True,
-    clock: bool = True,
-    taken: str | None = None,
-    offset: str | None = None,
-    latitude: tuple[int, int] = (46, 1),
-    side: bytes = b"W\0",
-    hour: int = 12,
-) -> bytes:
-    """A JPEG with EXIF, and a segment of another kind before it."""
-    places: list[Tag] = [
-        (1, 2, b"N\0"),
-        (2, 5, fractions(order, latitude, (30, 1), (0, 1))),
-        (3, 2, side),
-        (4, 5, fractions(order, (33, 1), (15, 1), (90, 10))),
-    ]
-    if clock:
-        places += [
-            (7, 5, fractions(order, (hour, 1), (0, 1), (3000, 100))),
-            (29, 2, b"2024:05:14\0"),
-        ]
-    camera: list[Tag] = [] if taken is None else [(0x9003, 2, taken.encode() + b"\0")]
-    camera += [] if offset is None else [(0x9011, 2, offset.encode() + b"\0")]
-    first = 8
-    pointers = 2 + 12 * 2 + 4
-    taken_at = first + pointers
-    block = directory(order, taken_at, camera)
-    gps_at = taken_at + len(block)
-    head = directory(
-        order,
-        first,
-        [
-            (0x8769, 4, struct.pack(f"{order}I", taken_at)),
-            (0x8825 if gps else 0x8826, 4, struct.pack(f"{order}I", gps_at)),
-        ],
-    )
-    magic = {"<": b"II*\0", ">": b"MM\0*"}[order] + struct.pack(f"{order}I", first)
-    tiff = magic + head + block + directory(order, gps_at, places)
-    segment = b"Exif\0\0" + tiff
-    other = b"\xff\xe0" + struct.pack(">H", 16) + b"JFIF\0".ljust(14, b"\0")
-    exif = b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment
-    return b"\xff\xd8" + other + exif + b"\xff\xda\0\2\xff\xd9"
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -140,6 +73,29 @@ def test_pillow_writes_what_is_read() -> None:
 def test_what_says_no_time_and_place_is_refused(data: bytes) -> None:
     with pytest.raises(UnreadableInput, match="must be a JPEG that says when and where"):
         read_photo(data)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_camera_without_a_fix_is_named(order: str) -> None:
+    """It writes zeros, or nothing that can be divided."""
+    nowhere = photo(order, position=((0, 1),) * 6)
+    with pytest.raises(UnreadableInput, match="a photo must say where it was taken, got 0 degrees"):
+        read_photo(nowhere)
+    with pytest.raises(UnreadableInput, match="says when and where"):
+        read_photo(photo(order, position=((0, 0),) * 6))
+    # On the equator, and on the meridian of Greenwich, people take photos.
+    for position in (((0, 1),) * 5 + ((1, 10),), ((0, 1), (0, 1), (1, 10)) + ((0, 1),) * 3):
+        assert max(map(abs, read_photo(photo(order, position=position))[1:])) > 0
+
+
+@pytest.mark.parametrize("year", ["0001", "1677", "2263", "9999"])
+def test_a_year_that_cannot_be_counted_in_nanoseconds_is_refused(year: str) -> None:
+    data = photo().replace(b"2024:05:14", f"{year}:05:14".encode())
+    with pytest.raises(UnreadableInput, match="says when and where"):
+        read_photo(data)
+    shown = photo(clock=False, taken=f"{year}:05:14 14:00:30", offset="+02:00")
+    with pytest.raises(UnreadableInput, match="says when and where"):
+        read_photo(shown)
 
 
 @settings(max_examples=300, deadline=None)

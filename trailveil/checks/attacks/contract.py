@@ -5,7 +5,7 @@ secret, or None where it has nothing to go by. All of it comes in many draws at 
 release has many outcomes, and one of them proves nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +84,19 @@ class OnGrid:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Filter:
+    """What a Gaussian adversary makes of data, whatever they are.
+
+    weights: (n,) of their offsets from a common origin. level: the weight of that origin.
+    deviation: metres per coordinate that it leaves.
+    """
+
+    weights: FloatArray
+    level: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Background:
     """What an attacker knows besides the release.
 
@@ -91,7 +104,8 @@ class Background:
     people move. mechanism: how the noise varies, at all recorded times, or None where that is not
     known. adversary: what is believed besides. true: true places. tracks: (k, 2) metres each, lines
     of earlier recordings. others: (draws, count, m, 2) metres, further releases of the recording.
-    grid: that it was recorded on. streets: of the place, where somebody has a map.
+    grid: that it was recorded on. streets: of the place, where somebody has a map. filters: those
+    of other recordings of the same times and noise, to use and to add to; None remembers none.
     """
 
     secrets: tuple[Secret, ...]
@@ -103,6 +117,7 @@ class Background:
     others: FloatArray | None = None
     grid: OnGrid | None = None
     streets: Network | None = None
+    filters: dict[Hashable, Filter] | None = None
 
     def __post_init__(self) -> None:
         """Refuse secrets of several locations."""

@@ -1,10 +1,18 @@
 """The best that a Gaussian adversary can do: the posterior mean, of any prior it believes in."""
 
 from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
-from trailveil.checks.attacks.contract import Background, Estimate, Evidence, required_mechanism
+from trailveil.checks.attacks.contract import (
+    Background,
+    Estimate,
+    Evidence,
+    Filter,
+    required_mechanism,
+)
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
@@ -25,7 +33,6 @@ def posterior_mean(view: Evidence, known: Background) -> tuple[Estimate | None, 
         raise InvalidValue(
             f"the mechanism must release {view.times.size} fixes, got {mechanism.rows.size}"
         )
-    prior = Prior(known.kernel, mechanism.times)
     true, data = known.true, view.places
     information = NOTHING_KNOWN
     if true is not None and true.times.size:
@@ -36,13 +43,45 @@ def posterior_mean(view: Evidence, known: Background) -> tuple[Estimate | None, 
     origin = data.mean(axis=(0, 1))
     estimates: list[Estimate | None] = []
     for secret in known.secrets:
-        judge = known.adversary.judging(prior, secret)
-        observed = observe(judge, mechanism, information, independent=True)
-        posterior = observed.posterior(replace(secret, window=None))
-        level = float(secret.level[0])
-        places = level * origin + np.einsum("i,dia->da", posterior.weights[:, 0], data - origin)
-        estimates.append(Estimate(places, float(np.sqrt(posterior.covariance[0, 0]))))
+        of_secret = _filter(secret, mechanism, information, known)
+        places = of_secret.level * origin + np.einsum("i,dia->da", of_secret.weights, data - origin)
+        estimates.append(Estimate(places, of_secret.deviation))
     return tuple(estimates)
+
+
+def _filter(
+    secret: Secret, mechanism: Mechanism, information: SideInformation, known: Background
+) -> Filter:
+    """What becomes of data: it depends on times and noise alone, and so may be at hand."""
+    if known.filters is None:
+        return _computed(secret, mechanism, information, known)
+    key = (known.kernel, known.adversary, *_identity(secret, mechanism, information))
+    if key not in known.filters:
+        known.filters[key] = _computed(secret, mechanism, information, known)
+    return known.filters[key]
+
+
+def _computed(
+    secret: Secret, mechanism: Mechanism, information: SideInformation, known: Background
+) -> Filter:
+    judge = known.adversary.judging(Prior(known.kernel, mechanism.times), secret)
+    observed = observe(judge, mechanism, information, independent=True)
+    posterior = observed.posterior(replace(secret, window=None))
+    deviation = float(np.sqrt(posterior.covariance[0, 0]))
+    return Filter(posterior.weights[:, 0], float(secret.level[0]), deviation)
+
+
+def _identity(
+    secret: Secret, mechanism: Mechanism, information: SideInformation
+) -> tuple[Any, ...]:
+    """All that is in them: numbers by a digest, a process by itself."""
+    arrays = (secret.times, secret.weights, information.times, mechanism.times, mechanism.factor)
+    digest = blake2b(digest_size=16)
+    for array in (*arrays, mechanism.released, mechanism.independent, mechanism.refinement):
+        if array is not None:
+            digest.update(repr(array.shape).encode() + array.tobytes())
+    numbers = (secret.recorded, secret.window, information.accuracy, mechanism.floor)
+    return (*numbers, mechanism.process, digest.digest())
 
 
 def posterior_over_time(

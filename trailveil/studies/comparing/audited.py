@@ -1,13 +1,20 @@
 """The attacks of `audit`, on what others release: each adversary of them with what it knows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from trailveil.checks.attacks.contract import Attack as AuditAttack
-from trailveil.checks.attacks.contract import Background, Estimate, Evidence, OnGrid, TruePlaces
+from trailveil.checks.attacks.contract import (
+    Background,
+    Estimate,
+    Evidence,
+    Filter,
+    OnGrid,
+    TruePlaces,
+)
 from trailveil.checks.attacks.estimators import (
     average,
     circle_of_holes,
@@ -34,6 +41,10 @@ _REPEATED, _JITTER, _THINNED, _PLACE_AWAY = 10, 10.0, 3, 120.0
 
 Places = tuple[FloatArray, FloatArray]
 
+# Recordings of one clock under one mechanism share their filters.
+_FILTERS: dict[Hashable, Filter] = {}
+_MOST_FILTERS = 2000
+
 
 def _asked(
     attack: AuditAttack, released: Sighting, known: Clues, background: Background
@@ -55,7 +66,16 @@ def _places(estimates: Sequence[Estimate | None]) -> Places:
 
 def _background(released: Sighting, known: Clues, adversary: Adversary = PLAIN) -> Background:
     """What everybody knows: how people move, how the noise varies, a map where there is one."""
-    return Background(known.secrets, known.kernel, released.noise, adversary, streets=known.streets)
+    if len(_FILTERS) > _MOST_FILTERS:
+        _FILTERS.clear()
+    return Background(
+        known.secrets,
+        known.kernel,
+        released.noise,
+        adversary,
+        streets=known.streets,
+        filters=_FILTERS,
+    )
 
 
 def _stillness(known: Clues) -> Adversary:

@@ -20,6 +20,7 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.secrets import Secret
 from trailveil.release.request import DEFAULT_KERNEL
+from trailveil.studies.comparing.curves import distances
 from trailveil.traces.projection import MICRO, Frame, placed
 from trailveil.traces.selection import Stretch
 from trailveil.traces.streets.network import Network
@@ -106,10 +107,11 @@ class Case:
         """Where each secret is (k, 2): the mean of its fixes, in metres."""
         return np.array([self.metres[mask].mean(axis=0) for mask in self.inside])
 
-    def secret(self, number: int) -> Secret:
-        """The mean of the fixes of a secret, or the place of its only one."""
-        times = self.seconds[self.inside[number]]
-        return Secret.mean(times) if times.size > 1 else Secret.at(float(times[0]))
+    @cached_property
+    def means(self) -> tuple[Secret, ...]:
+        """Of each secret the mean of its fixes, or the place of its only one."""
+        times = [self.seconds[mask] for mask in self.inside]
+        return tuple(Secret.mean(t) if t.size > 1 else Secret.at(float(t[0])) for t in times)
 
     def remembered(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What was computed for this case under a key, computed once in each process."""
@@ -184,6 +186,11 @@ class Sighting:
         return np.asarray((self.trace.times - self.case.trace.times[0]) / NANOSECONDS)
 
     @cached_property
+    def distances(self) -> tuple[float, float, float]:
+        """Metres from the recording: Hausdorff, Frechet and warping, see `curves.distances`."""
+        return distances(self.case.metres, self.metres)
+
+    @cached_property
     def covariance(self) -> FloatArray:
         """Gamma (m, m) of the released fixes."""
         return self.noise.covariance()
@@ -219,7 +226,7 @@ class Clues:
     @property
     def secrets(self) -> tuple[Secret, ...]:
         """What is sought: the mean place of each part."""
-        return tuple(self.case.secret(number) for number in range(len(self.spans)))
+        return self.case.means
 
     @property
     def streets(self) -> Network | None:

@@ -6,45 +6,40 @@ from scipy.spatial.distance import cdist
 from trailveil.gp.gaussian import FloatArray
 
 
-def hausdorff(first: FloatArray, other: FloatArray) -> float:
-    """The largest distance from a point of either (n, 2), (m, 2) to the nearest of the other."""
+def distances(first: FloatArray, other: FloatArray) -> tuple[float, float, float]:
+    """Hausdorff, discrete Frechet and dynamic time warping of curves (n, 2) and (m, 2), O(n m).
+
+    Hausdorff: the largest distance from a point of either to the nearest of the other. Frechet: the
+    shortest leash for two who walk the points in order and never go back; Eiter and Mannila (1994),
+    Computing discrete Frechet distance, CD-TR 94/64, TU Vienna. Warping: the mean distance along
+    the best alignment with steps of one in either or both, its sum divided by the points of the
+    longer curve; Sakoe and Chiba (1978), IEEE Trans. ASSP 26.
+    """
     apart = cdist(first, other)
-    return float(max(apart.min(axis=0).max(), apart.min(axis=1).max()))
+    leash, way = _walked(apart)
+    nearest = max(apart.min(axis=0).max(), apart.min(axis=1).max())
+    return float(nearest), leash, way / max(len(first), len(other))
 
 
-def frechet(first: FloatArray, other: FloatArray) -> float:
-    """The discrete Frechet distance of two curves, O(n m).
+def _walked(apart: FloatArray) -> tuple[float, float]:
+    """The least largest, and the least sum, of the costs (n, m) along a walk from first to last.
 
-    The shortest leash for two who walk the points in order and never go back. Source: Eiter and
-    Mannila (1994), Computing discrete Frechet distance, CD-TR 94/64, TU Vienna.
-    """
-    return _walked(cdist(first, other), np.maximum)
-
-
-def warping(first: FloatArray, other: FloatArray) -> float:
-    """The mean distance along the best alignment of two curves, O(n m).
-
-    Dynamic time warping with steps of one in either or both, its sum divided by the points of the
-    longer curve. Source: Sakoe and Chiba (1978), IEEE Trans. ASSP 26.
-    """
-    return _walked(cdist(first, other), np.add) / max(len(first), len(other))
-
-
-def _walked(apart: FloatArray, joined: np.ufunc) -> float:
-    """The least of the costs (n, m), joined along a walk from the first pair to the last.
-
-    A diagonal of pairs depends on the two before it alone, so each is one step.
+    A diagonal of pairs depends on the two before it alone, so each is one step, of both at once.
     """
     rows, columns = apart.shape
-    nothing = np.full(rows + 1, np.inf)
-    before, latest = nothing.copy(), nothing.copy()
+    flat = np.ascontiguousarray(apart).ravel()
     # Row i of a diagonal stands at i + 1; the pair before the first costs nothing.
-    before[0] = 0.0 if joined is np.add else -np.inf
+    before, latest, new = (np.full((2, rows + 1), np.inf) for _ in range(3))
+    before[:, 0] = -np.inf, 0.0
     for diagonal in range(rows + columns - 1):
         low, high = max(0, diagonal - columns + 1), min(rows, diagonal + 1)
-        at = np.arange(low, high)
-        cheapest = np.minimum(np.minimum(latest[at], latest[at + 1]), before[at])
-        new = nothing.copy()
-        new[at + 1] = joined(apart[at, diagonal - at], cheapest)
-        before, latest = latest, new
-    return float(latest[rows])
+        begin = diagonal + low * (columns - 1)
+        end = begin + (high - low - 1) * (columns - 1) + 1
+        costs = flat[begin : end : max(columns - 1, 1)]
+        cheapest = np.minimum(latest[:, low:high], latest[:, low + 1 : high + 1])
+        np.minimum(cheapest, before[:, low:high], out=cheapest)
+        new[:] = np.inf
+        np.maximum(costs, cheapest[0], out=new[0, low + 1 : high + 1])
+        np.add(costs, cheapest[1], out=new[1, low + 1 : high + 1])
+        before, latest, new = latest, new, before
+    return float(latest[0, rows]), float(latest[1, rows])

@@ -10,7 +10,6 @@ import numpy as np
 
 from trailveil.checks import utility
 from trailveil.gp.gaussian import FloatArray
-from trailveil.studies.comparing import curves
 from trailveil.studies.comparing.cases import Case, Sighting, generator
 from trailveil.traces.trace import Trace
 
@@ -36,18 +35,21 @@ def moved(case: Case, released: Sighting) -> float:
 
 
 def hausdorff(case: Case, released: Sighting) -> float:
-    """Metres: the Hausdorff distance of recording and release, see `curves.hausdorff`."""
-    return curves.hausdorff(case.metres, released.metres)
+    """Metres: the Hausdorff distance of recording and release, see `curves.distances`."""
+    del case
+    return released.distances[0]
 
 
 def frechet(case: Case, released: Sighting) -> float:
-    """Metres: the discrete Frechet distance of both, see `curves.frechet`."""
-    return curves.frechet(case.metres, released.metres)
+    """Metres: the discrete Frechet distance of both, see `curves.distances`."""
+    del case
+    return released.distances[1]
 
 
 def dtw(case: Case, released: Sighting) -> float:
-    """Metres: the mean distance under dynamic time warping, see `curves.warping`."""
-    return curves.warping(case.metres, released.metres)
+    """Metres: the mean distance under dynamic time warping, see `curves.distances`."""
+    del case
+    return released.distances[2]
 
 
 def withheld(case: Case, released: Sighting) -> float:

@@ -6,12 +6,13 @@ be raises UnreadableInput; a recording with nothing to hide is left out.
 """
 
 import csv
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,22 +34,32 @@ MOST_FIXES = 300
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 # Seconds by which the time of Beijing is ahead; characters of a line of the longest trip.
 _BEIJING, _LONGEST = 8 * 3600, 10**7
+_CELLS = 200  # of the grid of YJMob, either way
 
 Rows: TypeAlias = Sequence[tuple[int, float, float]]
 """Nanoseconds since 1970 UTC, latitude, longitude."""
 
 
 def geolife(
-    *, folder: str, traces: int = 100, per_person: int = 10, fixes: int = MOST_FIXES
+    *,
+    folder: str,
+    traces: int = 100,
+    per_person: int = 10,
+    minutes: float = 0.0,
+    fixes: int = MOST_FIXES,
 ) -> Iterator[Case]:
-    """GeoLife 1.3: USER/Trajectory/*.plt, or Data/ above. Zheng, Xie and Ma (2010), IEEE DEB 33."""
+    """GeoLife 1.3: USER/Trajectory/*.plt, or Data/ above. Zheng, Xie and Ma (2010), IEEE DEB 33.
+
+    minutes: shorter recordings are left out.
+    """
 
     def every() -> Iterator[Case]:
         for user in users(folder):
             usable = (
                 _of_file(path, user.name, f"{user.name}/{path.name}", fixes) for path in user.files
             )
-            yield from islice((case for case in usable if case is not None), per_person)
+            long = (x for x in usable if x is not None and x.trace.duration >= 60 * minutes)
+            yield from islice(long, per_person)
 
     return islice(every(), traces)
 
@@ -73,13 +84,19 @@ def t_drive(*, folder: str, traces: int = 100, fixes: int = MOST_FIXES) -> Itera
 def porto(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[Case]:
     """Porto taxi: train.csv with TRIP_ID, TAXI_ID, TIMESTAMP and POLYLINE, a place each 15 s.
 
-    Source: Moreira-Matias, Gama, Ferreira, Mendes-Moreira and Damas (2013), IEEE T-ITS 14(3).
+    Trips with MISSING_DATA are left out, whose places are not 15 s apart; of those of one TRIP_ID,
+    all but the first. Source: Moreira-Matias, Gama, Ferreira, Mendes-Moreira and Damas (2013), IEEE
+    T-ITS 14(3).
     """
 
     def trips() -> Iterator[Case]:
         csv.field_size_limit(_LONGEST)  # of a trip of hours
-        with Path(file).open(encoding="utf-8", newline="") as stream:
+        before: set[str] = set()
+        with _opened(Path(file)) as stream:
             for row in csv.DictReader(stream):
+                if row["MISSING_DATA"].strip().lower() == "true" or row["TRIP_ID"] in before:
+                    continue
+                before.add(row["TRIP_ID"])
                 line = json.loads(row["POLYLINE"])
                 begin = int(row["TIMESTAMP"]) * NANOSECONDS
                 rows = [
@@ -103,7 +120,7 @@ def cabspotting(*, folder: str, traces: int = 100, fixes: int = MOST_FIXES) -> I
     def days() -> Iterator[Case]:
         for path in _files(folder, "new_*.txt"):
             lines = _lines(path, 4, " ")
-            rows = sorted((int(x[3]) * NANOSECONDS, float(x[0]), float(x[1])) for x in lines)
+            rows = [(int(x[3]) * NANOSECONDS, float(x[0]), float(x[1])) for x in lines]
             yield from _by_day(path.stem.removeprefix("new_"), rows, fixes)
 
     return islice(_checked(days(), folder), traces)
@@ -112,11 +129,12 @@ def cabspotting(*, folder: str, traces: int = 100, fixes: int = MOST_FIXES) -> I
 def gowalla(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[Case]:
     """Check-ins as Gowalla and Brightkite: user, time, latitude, longitude, place, by tabs.
 
-    A recording is all of a user, latest first. Source: Cho, Myers and Leskovec (2011), KDD; SNAP.
+    A recording is all of a user, latest first. Check-ins that lack a time or a place are left out,
+    as Brightkite has some. Source: Cho, Myers and Leskovec (2011), KDD; SNAP.
     """
 
     def people() -> Iterator[Case]:
-        lines = _lines(Path(file), 5, "\t")
+        lines = (x for x in _lines(Path(file), 5, "\t", ragged=True) if all(x[:4]))
         for person, own in groupby(lines, key=lambda line: line[0]):
             rows = sorted(
                 (_clock(line[1].rstrip("Z")), float(line[2]), float(line[3])) for line in own
@@ -138,7 +156,8 @@ def yjmob(
     """YJMob100K: uid, d, t, x, y: a day, half an hour of it, and a cell of a grid of 500 m.
 
     Where the grid lies is not published: `corner` (latitude, longitude) is that of cell 1, 1. A
-    recording is a day. Source: Yabe and others (2024), Scientific Data 11.
+    cell beyond 200, such as the 999 of the HuMob challenge, stands for no place. A recording is a
+    day. Source: Yabe and others (2024), Scientific Data 11.
     """
     latitude, longitude = (float(each) for each in corner)
     north = 500.0 / 111_195.0
@@ -150,6 +169,8 @@ def yjmob(
             rows = []
             for line in own:
                 day, slot, x, y = (int(float(cell)) for cell in line[1:])
+                if not (1 <= x <= _CELLS and 1 <= y <= _CELLS):
+                    continue
                 seconds = day * 86_400 + slot * 1800
                 rows.append(
                     (seconds * NANOSECONDS, latitude + (y - 1) * north, longitude + (x - 1) * east)
@@ -189,10 +210,24 @@ def _files(folder: str, pattern: str) -> list[Path]:
     return sorted(path for path in root.rglob(pattern) if path.is_file())
 
 
-def _lines(path: Path, columns: int, separator: str = ",") -> Iterator[list[str]]:
-    """The lines of a table without a head. Raises UnreadableInput for one of other columns."""
-    with path.open(encoding="latin-1", newline="") as stream:
+def _opened(path: Path) -> TextIO:
+    """The text of a file, which may be compressed as it is handed out."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="latin-1", newline="")
+    return path.open(encoding="latin-1", newline="")
+
+
+def _lines(
+    path: Path, columns: int, separator: str = ",", *, ragged: bool = False
+) -> Iterator[list[str]]:
+    """The lines of a table without a head. Raises UnreadableInput for one of other columns.
+
+    ragged: shorter ones are left out, but for the first.
+    """
+    with _opened(path) as stream:
         for number, line in enumerate(csv.reader(stream, delimiter=separator), start=1):
+            if ragged and number > 1 and len(line) < columns:
+                continue
             if line and len(line) != columns:
                 raise UnreadableInput(
                     f"a line must have {columns} columns, got {len(line)} in line {number}: "
@@ -212,8 +247,8 @@ def _clock(text: str) -> int:
 
 
 def _by_day(person: str, rows: Rows, fixes: int) -> Iterator[Case]:
-    """A case for each day (UTC) of a person."""
-    for day, of_day in groupby(rows, key=lambda row: row[0] // (86_400 * NANOSECONDS)):
+    """A case for each day (UTC) of a person; rows may be in any order."""
+    for day, of_day in groupby(sorted(rows), key=lambda row: row[0] // (86_400 * NANOSECONDS)):
         case = _case(person, f"{person} day {day}", _trace(list(of_day)), fixes)
         if case is not None:
             yield case

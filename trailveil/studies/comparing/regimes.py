@@ -1,10 +1,12 @@
 """The posterior of an adversary who weighs regimes of movement by what was released."""
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky
 
-from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray, cholesky_factor, cholesky_solve
 from trailveil.gp.kernels import IntegratedOU
 from trailveil.studies.comparing.cases import Clues, Sighting
 
@@ -20,7 +22,7 @@ def regimes(released: Sighting, known: Clues) -> tuple[FloatArray, FloatArray]:
 
     Each is weighed by the likelihood of the released fixes around the secret, where on the map all
     of it lies left open (ordinary kriging). The guess is the mean of the mixture. Source: Rasmussen
-    and Williams (2006), sections 2.7 and 5.2; how well such a mixture holds: docs/realism.md.
+    and Williams (2006), sections 2.7 and 5.2; how well such a mixture holds: docs/validation.md.
     """
     places, deviations = np.full((len(known.spans), 2), np.nan), np.full(len(known.spans), np.nan)
     if released.seconds.size < 3:
@@ -39,17 +41,8 @@ def _of(released: Sighting, span: tuple[float, float]) -> tuple[FloatArray, floa
     gamma = released.covariance[np.ix_(rows, rows)] + _MEASURED**2 * np.eye(rows.size)
     values = released.metres[rows]
     origin = values.mean(axis=0)
-    clocks = [released.seconds[rows]]
-    if begin < end:
-        stopped = np.minimum(clocks[0], begin) + np.maximum(0.0, clocks[0] - end)
-        clocks.append(stopped)
-    moments = ((begin + end) / 2, begin)
-    guesses = [
-        _posterior(speed**2, unit, values - origin, gamma)
-        for clock, moment in zip(clocks, moments, strict=False)
-        for unit in [_units(clock, moment, constant) for constant in CONSTANTS]
-        for speed in SPEEDS
-    ]
+    near = _regimes(released.seconds[rows].tobytes(), span, gamma.tobytes())
+    guesses = [_posterior(regime, values - origin) for regime in near]
     logs = np.array([log for _, _, log in guesses])
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
@@ -68,6 +61,41 @@ def _even(order: NDArray[np.intp], away: FloatArray) -> NDArray[np.intp]:
     return np.concatenate([chosen, order[away[order] > 0]])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Regime:
+    """One way to move.
+
+    factor: of the covariance (n, n) of the released fixes. across: (n,), of them and the secret.
+    variance: of the secret.
+    """
+
+    factor: FloatArray
+    across: FloatArray
+    variance: float
+
+
+# Recordings of one clock under one mechanism share theirs.
+@lru_cache(maxsize=8)
+def _regimes(times: bytes, span: tuple[float, float], noise: bytes) -> tuple[_Regime, ...]:
+    begin, end = span
+    clocks = [np.frombuffer(times)]
+    if begin < end:
+        stopped = np.minimum(clocks[0], begin) + np.maximum(0.0, clocks[0] - end)
+        clocks.append(stopped)
+    gamma = np.frombuffer(noise).reshape(clocks[0].size, -1)
+    moments = ((begin + end) / 2, begin)
+    return tuple(
+        _Regime(
+            cholesky_factor(speed**2 * unit[:-1, :-1] + gamma),
+            speed**2 * unit[:-1, -1],
+            float(speed**2 * unit[-1, -1]),
+        )
+        for clock, moment in zip(clocks, moments, strict=False)
+        for unit in [_units(clock, moment, constant) for constant in CONSTANTS]
+        for speed in SPEEDS
+    )
+
+
 def _units(clock: FloatArray, moment: float, constant: float) -> FloatArray:
     """The covariance (n + 1, n + 1) of the fixes and the secret at 1 m/s."""
     times = np.append(clock, moment)
@@ -75,22 +103,16 @@ def _units(clock: FloatArray, moment: float, constant: float) -> FloatArray:
     return IntegratedOU(1.0, constant)(times, times)
 
 
-def _posterior(
-    square: float, unit: FloatArray, values: FloatArray, gamma: FloatArray
-) -> tuple[FloatArray, float, float]:
-    """The mean (2,), the variance and the log likelihood of one regime, its level left open.
-
-    square: of its speed.
-    """
-    covariance, across = square * unit[:-1, :-1], square * unit[:-1, -1]
-    factor = cholesky(covariance + gamma, lower=True)
+def _posterior(regime: _Regime, values: FloatArray) -> tuple[FloatArray, float, float]:
+    """The mean (2,), the variance and the log likelihood of one regime, its level left open."""
+    factor, across = regime.factor, regime.across
     ones = np.ones(len(values))
-    solved = cho_solve((factor, True), np.column_stack([ones, across, values]))
+    solved = cholesky_solve(factor, np.column_stack([ones, across, values]))
     precision = float(ones @ solved[:, 0])
     level = ones @ solved[:, 2:] / precision
     residual = solved[:, 2:] - np.outer(solved[:, 0], level)
     missing = 1 - float(ones @ solved[:, 1])
-    variance = float(square * unit[-1, -1] - across @ solved[:, 1]) + missing**2 / precision
+    variance = regime.variance - float(across @ solved[:, 1]) + missing**2 / precision
     squares = float(np.sum((values - level) * residual))
     # Of each coordinate: log det is twice the sum of logs, and there are two of them.
     determinant = 2 * float(np.sum(np.log(np.diagonal(factor)))) + np.log(precision)

@@ -29,6 +29,7 @@ RATES = ("identified", "held_68", "refused", "failed")
 
 ERROR = "error_m"
 _RESAMPLES, _BLOCKS, _INTERVAL = 1000, 20, 0.95
+_WIDE = 3.0  # ranks on either side of a quantile, in roots of how many values there are
 
 Integers = NDArray[np.int32]
 
@@ -227,11 +228,17 @@ def _statistics(
         sums = np.bincount(people, weights=values)
         return np.asarray((weights @ sums) / (weights @ np.bincount(people)))
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[:, people[order]], axis=1)
+    ranked = people[order]
     # Whole numbers, so that a share that is met exactly is not missed by rounding.
-    least = np.ceil(share * reached[:, -1] - 1e-9)
-    rows = [int(np.searchsorted(row, some)) for row, some in zip(reached, least, strict=True)]
-    return np.asarray(values[order][rows])
+    least = np.ceil(share * (weights @ np.bincount(ranked)) - 1e-9)
+    # Nearly all resamples come to a rank near the middle of them: to look there is enough.
+    size, wide = values.size, round(_WIDE * np.sqrt(values.size * np.bincount(people).max()))
+    low, high = max(0, round(share * size) - wide), min(size, round(share * size) + wide)
+    below = weights @ np.bincount(ranked[:low], minlength=weights.shape[1])
+    reached = below[:, None] + np.cumsum(weights[:, ranked[low:high]], axis=1)
+    if np.any(below >= least) or np.any(reached[:, -1] < least):
+        low, reached = 0, np.cumsum(weights[:, ranked], axis=1)
+    return np.asarray(values[order][low + np.argmax(reached >= least[:, None], axis=1)])
 
 
 def clopper_pearson(hits: int, count: int) -> tuple[float, float]:

@@ -84,6 +84,12 @@ class Comparison:
         }
 
     @cached_property
+    def identities(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Those of the mechanisms, and those of the attacks and the metrics."""
+        others = (*self.attacks, *self.metrics)
+        return tuple(each.identity for each in self.mechanisms), tuple(e.identity for e in others)
+
+    @cached_property
     def _order(self) -> Mapping[tuple[str, str], int]:
         """The number of each person in a data set."""
         return {
@@ -262,10 +268,9 @@ def labels(case: Case) -> list[str]:
 def identity_of(comparison: Comparison, portion: Portion) -> str:
     """A name of all that a portion depends on."""
     digest = sha256()
-    mechanism = comparison.mechanisms[portion.mechanism]
     parts = [code_digest(), comparison.seed, portion.data, portion.people, portion.draw]
-    parts += [mechanism.identity, _digest(comparison, portion.data)]
-    parts += [each.identity for each in (*comparison.attacks, *comparison.metrics)]
+    parts += [comparison.identities[0][portion.mechanism], _digest(comparison, portion.data)]
+    parts += comparison.identities[1]
     for part in parts:
         digest.update(repr(part).encode() + b"\0")
     return digest.hexdigest()[:40]

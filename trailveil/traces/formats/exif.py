@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.traces.stated_times import time_of
-from trailveil.traces.trace import NANOSECONDS
+from trailveil.traces.stated_times import in_nanoseconds, time_of
 
 JPEG = b"\xff\xd8\xff"
 """How such a file begins."""
@@ -23,7 +22,6 @@ _LATITUDE, _LONGITUDE, _CLOCK, _DATE = 2, 4, 7, 29
 # Bytes of each kind of value: text, short, long, fraction.
 _SIZES = {2: 1, 3: 2, 4: 4, 5: 8}
 _MOST_TAGS, _MOST_BYTES = 512, 1024
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Tags = dict[int, tuple[int, bytes]]
 
@@ -61,6 +59,11 @@ def read_photo(data: bytes, zone: tzinfo | None = None) -> Photo:
             "a photo must be a JPEG that says when and where it was taken, got one that does not: "
             "state --at LAT,LON and --time"
         ) from error
+    if latitude == longitude == 0:
+        raise UnreadableInput(
+            "a photo must say where it was taken, got 0 degrees north and east, as of a camera "
+            "without a fix: state --at LAT,LON and --time"
+        )
     return Photo(when, latitude, longitude)
 
 
@@ -142,7 +145,7 @@ def _when(places: Tags, taken: Tags, order: str, zone: tzinfo | None) -> int:
         if not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 61):
             raise ValueError
         when = day + timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        return (when - _EPOCH) // timedelta(microseconds=1) * (NANOSECONDS // 10**6)
+        return in_nanoseconds(when)
     day_and_clock = _text(taken[_TAKEN]).split(" ")
     offset = _text(taken[_OFFSET]) if _OFFSET in taken else ""
     return time_of(f"{day_and_clock[0].replace(':', '-')}T{day_and_clock[1]}{offset}", zone)
