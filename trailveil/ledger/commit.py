@@ -283,5 +283,5 @@ def drawn(
     from trailveil.traces.formats.series import write_series
 
     values, steps = draw_readings(plan, seed)
-    readings, released_steps = retimed(values, steps, retiming)
-    return values, readings, lambda out, _: write_series(readings, out, grid=released_steps)
+    readings, whole = retimed(values, steps, retiming)
+    return values, readings, lambda out, _: write_series(readings, out, grid=whole)
