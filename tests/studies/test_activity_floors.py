@@ -107,7 +107,7 @@ def test_it_reads_a_folder_and_tells_no_position(
             "2008/10/23 02:00:00\t2008/10/23 09:00:00\twalk\n"
         )
     main([str(tmp_path), "-o", str(tmp_path / "out.json"), "--draws", "5"])
-    cases_found = json.loads((tmp_path / "out.json").read_text())
+    cases_found = json.loads((tmp_path / "out.json").read_text())["activities"]
     assert cases_found["walk"]["people"] == 6
     assert cases_found["walk"]["floors"]["end"]["bound"] > 0
     assert "| walk | 6 | 6 |" in capsys.readouterr().out
