@@ -11,9 +11,7 @@ from scipy.linalg import cholesky
 from tests.rides import ride
 from trailveil.designer import table
 from trailveil.designer.table import noise_of
-from trailveil.designer.window import WindowNoise
-from trailveil.designer.window_problem import WindowProblem
-from trailveil.designer.window_proof import proof_of
+from trailveil.designer.window import WindowNoise, proved
 from trailveil.errors import Refused, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger import user_ledger
@@ -51,9 +49,9 @@ def test_a_mixture_is_proved_for_its_bound(radius: float, sides: int) -> None:
     bound = replace(WALK, radius=radius).noise_bound
     noise = of(radius, sides)
     assert (noise.proof, noise.gap) == ({}, float("inf")), "it must not pass for a design"
-    problem = WindowProblem(noise.knots, sides, bound, 120.0)
     odd = None if noise.odd is None else lower(noise.odd)
-    assert proof_of(problem, lower(noise.even), odd, WALK.adversaries) is not None
+    asked = (120.0, sides, WALK.adversaries, bound)
+    assert proved(lower(noise.even), odd, noise.knots, asked) is not None
 
 
 @pytest.mark.parametrize("sides", [1, 2])
