@@ -41,7 +41,7 @@ _LARGEST = 1 << 26
 @most_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def verify(report: Path, original: Path | None, released: Path | None, **options: Any) -> None:
-    """Prove anew what a release promises, with code that shares nothing with its design.
+    """Prove anew what a release promises; but for --everywhere, by code of no design.
 
     REPORT is what protect --json prints, or --private-report NAME.PRIVATE.json writes. With the
     recording and the release, these are held against it as well. Exit status 0: all holds. 1: not.
