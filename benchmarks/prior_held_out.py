@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trailveil.studies.calibration.coverage import half_width, resampled
 
 from benchmarks._kept import keep
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.priors import BUILT_IN, LEVEL_STD
-from trailveil.studies.calibration import predicted
+from trailveil.studies.calibration import half_width, predicted, resampled
 from trailveil.studies.datasets.fitting import fit_prior, motion_family
 from trailveil.studies.datasets.geolife import FASTEST, MODES, labelled_traces
 from trailveil.studies.datasets.stretches import Stretches, stretches
