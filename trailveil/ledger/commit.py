@@ -37,7 +37,7 @@ from trailveil.release.plan import Plan, identity, released_rows
 from trailveil.release.public import Position
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import write
-from trailveil.traces.formats.grid import begun_after_gaps
+from trailveil.traces.formats.grid import begun_after_cuts, begun_after_gaps
 from trailveil.traces.formats.table import format_to_write
 from trailveil.traces.projection import placed
 from trailveil.traces.readings import Readings
@@ -272,10 +272,13 @@ def drawn(
     if isinstance(plan, Plan):
         as_recorded, places = draw(plan, seed, *base)
         trace, grid = retimed(as_recorded, places, retiming)
-        apart = trace if plan.mechanism.rows.size == len(plan.trace) else begun_after_gaps(trace)
+        lines = trace
+        if plan.mechanism.rows.size < len(plan.trace):
+            cut, _ = retimed(begun_after_cuts(as_recorded, plan.mechanism.rows), places, retiming)
+            lines = begun_after_gaps(cut)
 
         def written(out: BinaryIO, suffix: str) -> None:
-            leaves = apart if format_to_write(suffix).lines else trace
+            leaves = lines if format_to_write(suffix).lines else trace
             write(leaves, out, suffix, grid=grid)
 
         return as_recorded, trace, written

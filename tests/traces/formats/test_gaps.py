@@ -1,6 +1,7 @@
 """Where lines end that programs draw: at each long gap, by what leaves alone."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from tests.cli.commands import done
 from tests.rides import ride
 from tests.rides import written as saved
 from trailveil.traces.formats import read
-from trailveil.traces.formats.grid import begun_after_gaps
+from trailveil.traces.formats.grid import begun_after_cuts, begun_after_gaps
 from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.trace import Trace
 
@@ -42,6 +43,35 @@ def test_segments_and_tracks_stay_apart() -> None:
     assert np.unique(apart.segments[:100]).tolist() == [0]
     part = RIDE.only(np.zeros(len(RIDE), dtype=np.bool_))
     assert len(begun_after_gaps(part)) == 0
+
+
+def test_a_segment_begins_where_fixes_are_left_out() -> None:
+    rows = np.flatnonzero(np.arange(len(RIDE)) // 7 % 100 != 3)
+    numbers = (np.arange(len(RIDE)) // 350 % 2).astype(np.intp)
+    part = replace(RIDE, segments=numbers, tracks=(0, 1)).only(np.isin(np.arange(len(RIDE)), rows))
+    apart = begun_after_cuts(part, rows)
+    cuts = [a for a, b in pairwise(rows) if b - a > 1]
+    for number in (0, 1):
+        own = np.flatnonzero(part.segments == number)
+        begun = np.diff(apart.segments[own]) != 0
+        expected = [any(a <= cut < b for cut in cuts) for a, b in pairwise(rows[own])]
+        assert begun.tolist() == expected
+
+
+@pytest.mark.parametrize("more", [(), ("--drop-times",), ("--round-times", 60)])
+@pytest.mark.parametrize("step", [60.0, 120.0])
+def test_it_ends_at_a_cut_among_few_fixes_too(
+    step: float, more: tuple[object, ...], tmp_path: Path
+) -> None:
+    trace = ride(round(10_800 / step), step, seed=4)
+    source, output = saved(tmp_path / "ride.gpx", trace), tmp_path / "out.gpx"
+    how = ("--at", "start+90m", "--no-ends", "--no-returns", "--activity", "drive", "-o", output)
+    done("protect", source, *how, *more)
+    released = read(output)
+    before = np.searchsorted(trace.times, trace.times[0] + 5400 * 10**9)
+    assert len(released) < len(trace)
+    assert np.unique(released.segments).tolist() == [0, 1]
+    assert 0 < np.count_nonzero(released.segments == 0) < int(before)
 
 
 @pytest.mark.parametrize("suffix", [*LINES, ".csv"])

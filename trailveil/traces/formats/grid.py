@@ -78,20 +78,34 @@ def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
     return WrittenRows(*placed_rows, fields, names, types, decimals, trace.timed)
 
 
-def begun_after_gaps(trace: Trace) -> Trace:
-    """A segment begins after each long gap too, so that no program draws a line across a cut.
+def begun_after_cuts(trace: Trace, rows: NDArray[np.intp]) -> Trace:
+    """A segment begins where recorded fixes are left out, so that no program draws a line there.
 
-    A gap is over a minute and ten times the usual step; where no times leave, over 100 m and ten
-    times. It is a function of what leaves alone, so it tells nothing of what a cut left out.
+    rows: (n,) which fix of the recording each released one is.
     """
     order = np.argsort(trace.segments, kind="stable")
-    old, places = trace.segments[order], trace.positions[order]
-    steps = np.diff(trace.seconds[order])
-    least = _LONG
+    return _begun(trace, order, np.diff(rows[order]) != np.diff(order))
+
+
+def begun_after_gaps(trace: Trace) -> Trace:
+    """A segment begins after each long gap too: so a cut is not told from where nothing was.
+
+    A gap is over a minute and ten times the usual step; where no times leave, over 100 m and ten
+    times. It is a function of what leaves alone.
+    """
+    order = np.argsort(trace.segments, kind="stable")
+    steps, least = np.diff(trace.seconds[order]), _LONG
     if not trace.timed:
+        places = trace.positions[order]
         steps, least = metres_between(places[:-1], places[1:]), _FAR
+    return _begun(trace, order, long_gaps(steps, least))
+
+
+def _begun(trace: Trace, order: NDArray[np.intp], after: NDArray[np.bool_]) -> Trace:
+    """A trace whose segments begin, besides, after some fixes in an order (n,), (n - 1,)."""
+    old = trace.segments[order]
     begins = np.append(True, np.diff(old) != 0)[: len(trace)]
-    begins[1:] |= long_gaps(steps, least)
+    begins[1:] |= after
     numbers = np.empty(len(trace), dtype=np.intp)
     numbers[order] = np.cumsum(begins) - 1
     tracks = tuple(trace.tracks[number] for number in old[begins].tolist())
