@@ -341,7 +341,7 @@ def _what_fits(account: Account, limit: float, asked: float) -> str:
     if account.finest and account.fresh <= 0:
         return f"{account.finest}, which is out, tells that already: state a larger --total-epsilon"
     room = limit - (account.one_place - account.fresh)
-    if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
+    if any(place.at_most > limit for place in account.places) or room <= 0 or not 0 < account.fresh <= _ALL:
         return "nothing more fits; name places that come back before they do (trailveil place add)"
     return f"about --epsilon {0.98 * asked * room / account.fresh:.2g} would still fit"
 
