@@ -83,7 +83,8 @@ class Member:
     """A version that is published, or about to be.
 
     request: its keyed hash. released: times (m,), nanoseconds. parts: that it protects, likewise.
-    cut: whether all of it is exact. layer: its noise; None for a cut, or noise that cannot be drawn again.
+    cut: whether all of it is exact. layer: its noise; None for a cut, or noise that cannot be drawn
+    again.
     """
 
     request: bytes
