@@ -275,6 +275,10 @@ def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: 
     assert total.one_place > EVERYTHING
     with pytest.raises(Refused, match="got all that can be told"):
         check_total(total, 1e6, 1.0)
+    whole = total.total
+    everything = replace(total, finest="v50", one_place=whole, fresh=whole, places=())
+    with pytest.raises(Refused, match="nothing more fits"):  # no epsilon is small enough
+        check_total(everything, 1e6, 1.0)
 
 
 @pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0, 50.0, 200.0])

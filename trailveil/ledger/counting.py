@@ -341,7 +341,8 @@ def _what_fits(account: Account, limit: float, asked: float) -> str:
     if account.finest and account.fresh <= 0:
         return f"{account.finest}, which is out, tells that already: state a larger --total-epsilon"
     room = limit - (account.one_place - account.fresh)
-    if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
+    fits = room > 0 and 0 < account.fresh <= _ALL
+    if not fits or any(place.at_most > limit for place in account.places):
         return "nothing more fits; name places that come back before they do (trailveil place add)"
     return f"about --epsilon {0.98 * asked * room / account.fresh:.2g} would still fit"
 

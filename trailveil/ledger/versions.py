@@ -21,6 +21,7 @@ from trailveil.release.layers import Layer
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.release.versions import as_before, between, coarser, finer, layer_of, not_nested
+from trailveil.traces.stops import Interval
 
 
 def relatives(
@@ -33,19 +34,22 @@ def relatives(
     """
     if not plan.version:
         return Relatives()
-    times = plan.trace.times[plan.mechanism.rows]
+    times, parts = plan.trace.times[plan.mechanism.rows], _parts_of(plan)
     content, begin = content_in(prints), int(plan.trace.times[0])
     more, less = set(), set()
     for row in before:
+        stored = unpacked(book.blob(row.number))
+        if _parts_in(stored) != parts:  # what it hides elsewhere, no version may give away
+            continue
         same = bool(content) and row.begin == begin and content_in(row.prints) == content
         if same and not book.body(row.number)["noise_trace"]:
-            fixes = _released(unpacked(book.blob(row.number)))
+            fixes = _released(stored)
             if np.isin(times, fixes).all():
                 more.add(row.number)
             elif plan.request.method is Method.CUT and np.isin(fixes, times).all():
                 less.add(row.number)
         elif same and plan.request.method is Method.CUT:
-            fixes = _released(unpacked(book.blob(row.number)))
+            fixes = _released(stored)
             less |= {row.number} if np.isin(fixes, times).all() else set()
         elif row.request in bases and plan.layer is not None:
             base = plan.layer.bases[bases.index(row.request)]
@@ -63,16 +67,29 @@ def _released(stored: StoredRelease) -> NDArray[np.int64]:
     return stored.times[stored.released]
 
 
+def _parts_of(plan: Plan) -> set[Interval]:
+    """What a plan protects, visits of places with a name too, nanoseconds."""
+    parts = {(finding.stretch.begin, finding.stretch.end) for finding in plan.findings}
+    return parts | {(int(a), int(b)) for visit in plan.visited for a, b in visit.intervals}
+
+
+def _parts_in(stored: StoredRelease) -> set[Interval]:
+    """The same of a release in the ledger."""
+    return {*stored.parts}.union(*stored.visits.values())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
     """A version that is published, or about to be.
 
-    request: its keyed hash. released: times (m,), nanoseconds. cut: whether all of it is exact.
-    layer: its noise; None for a cut, or noise that cannot be drawn again.
+    request: its keyed hash. released: times (m,), nanoseconds. parts: that it protects, likewise.
+    cut: whether all of it is exact. layer: its noise; None for a cut, or noise that cannot be drawn
+    again.
     """
 
     request: bytes
     released: NDArray[np.int64]
+    parts: set[Interval]
     cut: bool
     layer: Layer | None
 
@@ -81,7 +98,7 @@ class Member:
         """That of a plan."""
         cut = plan.request.method is Method.CUT and not plan.common
         released = plan.trace.times[plan.mechanism.rows]
-        return cls(request, released, cut, layer_of(plan))
+        return cls(request, released, _parts_of(plan), cut, layer_of(plan))
 
 
 def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
@@ -111,8 +128,9 @@ def chain_of(book: Book, rows: Sequence[LedgerRow]) -> list[Member]:
         layers[row.number] = _layer(stored[row.number], below, above, version.get("share", 0.0))
     by_number = {row.number: row for row in rows}
     return [
-        Member(by_number[n].request, _released(stored[n]), stored[n].exact, layers[n])
+        Member(by_number[n].request, _released(each), _parts_in(each), each.exact, layers[n])
         for n in order
+        for each in [stored[n]]
     ]
 
 
@@ -143,6 +161,12 @@ def as_version(plan: Plan, request: bytes, chain: list[Member]) -> Plan:
     """
     if any(member.request == request for member in chain):
         return plan
+    if any(member.parts != _parts_of(plan) for member in chain):
+        raise Refused(
+            "versions must protect the same parts, got others than an earlier version: state the "
+            "same times, places, ends and returns, add --replace if nobody has the earlier "
+            "version, or --again to accept both"
+        )
     times = plan.trace.times[plan.mechanism.rows]
     if plan.request.method is Method.CUT and not plan.common:
         for member in chain:

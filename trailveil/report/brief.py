@@ -45,8 +45,8 @@ _BEFORE = (
     "values away."
 )
 _SHOWN = (
-    "You published another version of this recording. Whoever has both knows everything that this "
-    "one hides. If nobody has the earlier file, delete it and add --replace."
+    "You published another version of this recording. Whoever has both may know everything that "
+    "either hides. If nobody has the earlier file, delete it and add --replace."
 )
 
 _CALLED = {
