@@ -42,7 +42,7 @@ COLUMNS: tuple[Column, ...] = (
     ("moved, m", "prior", "moved", ()),
     ("lost", "prior", "withheld", ()),
     ("stops", "prior", "stops", ()),
-    ("posterior", "prior", "error_m", ("posterior", "still")),
+    ("stranger", "prior", "error_m", ("posterior", "still")),
     ("place", "prior", "error_m", ("place",)),
     ("path", "prior", "error_m", ("path",)),
     ("6 places", "prior", "error_m", ("true-places",)),
@@ -137,7 +137,7 @@ def metres(value: float) -> str:
 
 
 def worse(summary: Sequence[Line], columns: Sequence[Column]) -> Iterator[str]:
-    """Where ours is worse: metres that each of ours leaves to an attack, and its rank.
+    """Where ours is worse: the rank of each of ours by the metres that it leaves to an attack.
 
     Of all mechanisms but `nothing`, which is none.
     """
@@ -149,10 +149,9 @@ def worse(summary: Sequence[Line], columns: Sequence[Column]) -> Iterator[str]:
         if column[2] != "error_m" or not leave:
             continue
         ranks = {name: 1 + sum(leave[other] > leave[name] for other in leave) for name in leave}
-        cells = [
-            f"{metres(leave[n])} ({ranks[n]}/{len(leave)})" if n in leave else "" for n in OURS
-        ]
-        yield f"|{column[1]}: {column[0]}|{'|'.join(cells)}|"
+        cells = [f"{ranks[name]}/{len(leave)}" if name in leave else "" for name in OURS]
+        head = f"{REAL}: {column[0]}" if column[1] == REAL else column[0]
+        yield f"|{head}|{'|'.join(cells)}|"
 
 
 def picture(summary: Sequence[Line]) -> bytes:

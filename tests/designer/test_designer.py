@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.oracles.exact import exact_sdp
 from trailveil.designer.designer import design
-from trailveil.errors import NumericalError
+from trailveil.errors import NumericalError, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Matern32, White
 from trailveil.privacy.adversary import PLAIN, Adversary
@@ -122,3 +122,24 @@ def test_least_loss(problem: Problem, each: float) -> None:
 @given(problems())
 def test_least_noise_at_length(problem: Problem) -> None:
     check_bounds(problem)
+
+
+@pytest.mark.parametrize(
+    ("secret", "message"),
+    [
+        (Secret.at([2.0, 4.0]), "got the true values of a compound secret; say recorded=True, or"),
+        (Secret.at(2.0), "got the true values of a basic secret; say recorded=True, or use"),
+        (Secret.stay(2.0, 4.0), "got the true values of a stay secret; use --mechanism optimal"),
+        (Secret.mean([2.0, 4.0]), "got mean; use --mechanism optimal"),
+        (Secret.difference(2.0, 4.0, recorded=True), "got difference; use --mechanism optimal"),
+    ],
+    ids=["compound", "basic", "stay", "mean", "difference"],
+)
+def test_the_papers_program_says_which_secret_it_does_not_take(
+    secret: Secret, message: str
+) -> None:
+    prior = Prior(RBF(2.0) + White(0.3), np.arange(6.0))
+    with pytest.raises(Unavailable, match=message):
+        design(prior, [secret], budget=1.0, mechanism="sdp-a")
+    taken = Secret.at([2.0, 4.0], recorded=True)
+    assert design(prior, [taken], budget=1.0, mechanism="sdp-a")

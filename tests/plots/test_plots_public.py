@@ -15,7 +15,7 @@ from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.checks.attacks.posterior import posterior_mean, posterior_over_time
 from trailveil.checks.utility import bounds
 from trailveil.checks.utility import density as time_in_cells
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.plots import covariance, density, inline, posterior, trace, trade_off
 from trailveil.plots.curves import noise_figure
@@ -102,6 +102,24 @@ def test_a_trade_off_is_what_the_designer_gives() -> None:
     for wrong in ([1.0], [1.0, 0.0], [1.0, np.nan]):
         with pytest.raises(InvalidValue, match="two or more positive numbers"):
             trade_off(lambda _: NOISE, wrong)
+
+
+def test_a_point_without_a_design_is_left_out_by_name() -> None:
+    def limited(epsilon: float) -> Mechanism:
+        if epsilon < 1:
+            raise Unavailable("epsilon must be at least 1")
+        return NOISE.scaled(1 / epsilon)
+
+    with pytest.warns(UserWarning, match=r"^half at epsilon 0.5 is left out: epsilon must be"):
+        axes = trade_off({"half": limited, "whole": NOISE.scaled}, [0.5, 1, 2])
+    half, whole = (np.asarray(line.get_ydata(), dtype=float) for line in axes.lines)
+    assert np.array_equal(np.isfinite(half), [False, True, True])
+    assert np.isfinite(whole).all()
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(InvalidValue, match="a value with a design"),
+    ):
+        trade_off(limited, [0.1, 0.2])
 
 
 def test_trade_offs_by_name_have_a_legend_and_looks_of_their_own() -> None:

@@ -25,7 +25,8 @@ from trailveil.gp.kernels import (
     stopped,
 )
 from trailveil.gp.statespace import is_markov
-from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
+from trailveil.privacy.composition import Release, compose
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
@@ -363,3 +364,21 @@ def test_draws_have_that_covariance(name: str) -> None:
     heard = spectrum > UNHEARD**2 * spectrum[-1]
     whitened = drawn @ axes[:, heard] / np.sqrt(spectrum[heard])
     assert within(float(np.sum(whitened**2)), draws * int(heard.sum()), looks)
+
+
+def test_independent_noise_counts_in_no_loss_and_the_floor_and_a_factor_do() -> None:
+    """As the docstrings of Mechanism, exposure and compose say."""
+    times, secret = np.arange(6.0), Secret.at(3.0)
+    prior = Prior(RBF(2.0) + White(0.3), times)
+
+    def both(mechanism: Mechanism) -> tuple[float, float]:
+        together = compose(prior.kernel, [Release(mechanism, "day")])
+        return exposure(prior, secret, mechanism).loss, float(together.loss(secret).largest)
+
+    none = np.zeros((6, 0))
+    bare = both(Mechanism(times, none, floor=0.1))
+    assert both(Mechanism(times, none, floor=0.1, independent=np.full(6, 4.0))) == bare
+    of_floor = both(Mechanism(times, none, floor=4.1))
+    of_factor = both(Mechanism(times, np.diag(np.full(6, 2.0)), floor=0.1))
+    assert of_floor == pytest.approx(of_factor)
+    assert max(of_floor) < min(bare)

@@ -1,5 +1,6 @@
 """The paper's theorems, each against densities that are written out and integrated."""
 
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from tests.densities import divergence, held, joint, matrix
 from tests.releases import KERNELS, TIMES, whole
@@ -14,7 +16,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Matern12, White
 from trailveil.privacy.composition import Release
-from trailveil.privacy.guarantee import Guarantee, paper_bound, tight_bound
+from trailveil.privacy.guarantee import Guarantee, mu_for, paper_bound, tight_bound
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
@@ -28,6 +30,7 @@ from trailveil.studies.theorems import (
     more_private,
 )
 
+ROOT = Path(__file__).parents[2]
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -159,11 +162,27 @@ def test_the_papers_conversion_to_epsilon_and_delta(mu: float, order: float, del
 
 
 def test_the_papers_own_example() -> None:
-    """Order 5, eps 0.1: 3.5 with chance 1 % by the theorem, 1.68 in truth."""
+    """Order 5, eps 0.1: 3.5 with chance 1 % by the theorem, one way; 1.62 in truth."""
     guarantee = Guarantee(np.sqrt(2 * 0.1 / 5), 5.0)
     assert guarantee.epsilon == pytest.approx(0.1)
-    assert np.exp(guarantee.paper_gap(0.01)) == pytest.approx(3.5, abs=0.05)
-    assert guarantee.odds(0.99) == pytest.approx(1.68, abs=0.005)
+    gap, one_way, both_ways = odds_in_99_of_100(guarantee)
+    assert gap == pytest.approx(3.5, abs=0.05)
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert f"is {one_way:.2f} exactly. `odds` counts both ways: {both_ways:.2f}." in page
+
+
+def test_the_page_compares_the_papers_gap_with_growth_alone() -> None:
+    gap, one_way, both_ways = odds_in_99_of_100(Guarantee(mu_for(1.0), 5.0))
+    page = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    assert f"| {gap:.1f} | its bound of the odds' growth, which is exactly {one_way:.1f} |" in page
+    assert f"| odds in 99 of 100 cases | {both_ways:.1f} |" in page
+
+
+def odds_in_99_of_100(guarantee: Guarantee) -> tuple[float, float, float]:
+    """By the paper, which bounds growth alone; exactly so, by N(mu^2/2, mu^2); and both ways."""
+    mu = guarantee.mu
+    one_way = np.exp(mu**2 / 2 + mu * norm.ppf(0.99))
+    return float(np.exp(guarantee.paper_gap(0.01))), float(one_way), guarantee.odds(0.99)
 
 
 # --- lemma 3.2, direct and inferential loss ------------------------------------------------------

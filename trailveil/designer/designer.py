@@ -232,13 +232,15 @@ class _Request:
         times = self.prior.times
         if self.secrets is None:
             return [np.array([index]) for index in range(times.size)]
-        if any(
-            not secret.recorded or np.any(secret.weights != np.eye(secret.size))
-            for secret in self.secrets
-        ):
+        for secret in self.secrets:
+            of_values = np.array_equal(secret.weights, np.eye(secret.times.size))
+            if secret.recorded and of_values:
+                continue
+            what = f"the true values of a {secret.kind} secret" if of_values else secret.kind
+            how = "say recorded=True, or " if of_values and secret.window is None else ""
             raise Unavailable(
-                "the paper's programs must have recorded values for secrets, got a mean or a "
-                "difference; use --mechanism optimal"
+                f"the paper's programs must have recorded values for secrets, got {what}; {how}use "
+                "--mechanism optimal"
             )
         return [np.searchsorted(times, secret.times) for secret in self.secrets]
 

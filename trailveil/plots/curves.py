@@ -1,5 +1,7 @@
 """Curves over time and over what is asked for: posteriors, noise, readings, prices."""
 
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, pairwise
@@ -9,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.checks.attacks.posterior import posterior_over_time
-from trailveil.errors import InvalidValue, check_number
+from trailveil.errors import InvalidValue, TrailveilError, check_number
 from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import (
     CIRCLE,
@@ -110,18 +112,24 @@ def trade_off(
     designed: the noise for one of the values of `asked` (an epsilon, metres to be left with), such
     as a call of `tv.design`; or several such functions by name, which a legend tells apart. label:
     what is asked for. squared: the mean squared error in place of its root. Returns the axes,
-    logarithmic. Raises InvalidValue for fewer than two values, or ones that are not positive.
+    logarithmic. A point that has no design is left out, with a UserWarning that says which. Raises
+    InvalidValue where no point has one, for fewer than two values, or ones that are not positive.
     """
     for number in asked:
         check_number("each of asked", number)
     values = np.sort(np.asarray(asked, dtype=np.float64))
     if values.size < 2 or not np.all((values > 0) & np.isfinite(values)):
         raise InvalidValue(f"asked must be two or more positive numbers, got {list(asked)}")
-    axes = on(ax)
     several = designed if isinstance(designed, Mapping) else {"": designed}
+    curves: dict[str, list[float]] = {name: [] for name in several}
+    for name, design in several.items():
+        for value in values:
+            curves[name].append(_rms(design, float(value), name, label) ** (2 if squared else 1))
+    if not np.isfinite(list(curves.values())).any():
+        raise InvalidValue(f"asked must have a value with a design, got none in {list(asked)}")
+    axes = on(ax)
     looks = cycle(zip(_COLOURS, ("-", "--", ":", "-."), strict=True))
-    for (name, design), (colour, dashes) in zip(several.items(), looks, strict=False):
-        moved = [design(float(value)).rms ** (2 if squared else 1) for value in values]
+    for (name, moved), (colour, dashes) in zip(curves.items(), looks, strict=False):
         (line,) = axes.plot(values, moved, dashes, color=colour, marker="o", label=name or None)
         line.set(markersize=3, linewidth=1.2)
     _logarithmic(axes)
@@ -132,6 +140,16 @@ def trade_off(
     if any(several):
         legend(axes)
     return axes
+
+
+def _rms(design: Callable[[float], Mechanism], value: float, name: str, label: str) -> float:
+    """How far the noise for a value moves each value of the series; NaN where there is none."""
+    try:
+        return design(value).rms
+    except TrailveilError as error:
+        point = f"{name + ' at ' if name else ''}{label} {value:g}"
+        warnings.warn(f"{point} is left out: {error}", UserWarning, stacklevel=3)
+        return math.nan
 
 
 def noise_figure(

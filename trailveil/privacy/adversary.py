@@ -197,8 +197,9 @@ def exposure(
 ) -> Exposure:
     """What an adversary learns of a secret and is left with, judged by the adversary's own prior.
 
-    The worst over what it may know. Raises NumericalError where no trustworthy figure can be
-    computed.
+    The worst over what it may know. Noise in Mechanism(independent=) is not counted: the figures
+    hold with it. State noise that is to count as floor= or factor=np.diag(deviations). Raises
+    NumericalError where no trustworthy figure can be computed.
 
     >>> prior = tv.Prior(tv.kernels.RBF(6.1) + tv.kernels.White(0.1), np.arange(50.0))
     >>> secret = tv.Secret.at(24.0)

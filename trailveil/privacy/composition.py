@@ -141,7 +141,9 @@ class Composition:
 def compose(prior: Kernel | Coupling, releases: Sequence[Release]) -> Composition:
     """Releases that are seen together. Source: the paper, corollary 3.4.1.
 
-    prior: a kernel, measurement noise included, or a coupled prior of several coordinates.
+    prior: a kernel, measurement noise included, or a coupled prior of several coordinates. Noise in
+    Mechanism(independent=) is not counted: the figures hold with it. State noise that is to count
+    as floor= or factor=np.diag(deviations).
 
     >>> kernel, secret = tv.kernels.RBF(6.1) + tv.kernels.White(0.1), tv.Secret.at(24.0)
     >>> prior = tv.Prior(kernel, np.arange(50.0))

@@ -110,8 +110,8 @@ class Guarantee:
     def paper_gap(self, delta: float) -> float:
         """The paper's bound of the prior-posterior gap at probability 1 - delta, natural logarithm.
 
-        epsilon + log(1/delta) / (order - 1). Source: the paper, theorem 3.1 (equal supports). The
-        exact figure is `odds`.
+        epsilon + log(1/delta) / (order - 1). Source: the paper, theorem 3.1 (equal supports). It
+        bounds how far the odds grow; `odds` is exact, and counts how far they fall, too.
         """
         if not 0 < delta < 1:
             raise InvalidValue(f"delta must be between 0 and 1, got {delta}")

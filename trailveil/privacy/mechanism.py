@@ -49,7 +49,9 @@ class Mechanism:
     refinement: (p, n, r), further terms of F beyond double precision (F = factor + sum of these): a
     noise of low rank for a prior without measurement noise is destroyed by rounding its factor to
     53 bits.
-    independent: (n,) variances of noise besides, 0 where None.
+    independent: (n,) variances of noise besides, 0 where None. It is drawn, and no loss counts it:
+    `exposure` and `compose` say the same with it and without. What is to count is stated as
+    floor=variance, or as factor=np.diag(deviations) where it differs from row to row.
     """
 
     times: FloatArray

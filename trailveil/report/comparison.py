@@ -127,12 +127,20 @@ def _number(value: float) -> str:
 
 
 def text_of(results: Results) -> list[str]:
-    """The nearest attack of each mechanism on each data set, as lines."""
+    """The nearest attack of each mechanism on each data set, and what it refused, as lines."""
     lines = []
     for data in dict.fromkeys(line.group[GROUPS.index("data")] for line in results.lines):
-        nearest = nearest_of([line for line in results.lines if line.group[0] == data])
+        of_data = [line for line in results.lines if line.group[0] == data]
+        nearest = nearest_of(of_data)
         lines.append(f"{data}: the nearest attack, and the circle that holds 68 % of its guesses")
-        lines += [f"  {name:20} {_best(attacks)}" for name, attacks in nearest.items()]
+        for line in of_data:
+            _, name, _, metric, _ = line.group
+            if metric != "refused":  # each mechanism has one such line
+                continue
+            words = [_best(nearest[name])] if name in nearest else []
+            if line.value > 0:
+                words.append(f"refused {round(line.value * line.values)} of {line.values}")
+            lines += [f"  {name:20} {'; '.join(words)}"] if words else []
     return lines
 
 

@@ -58,8 +58,32 @@ def test_claims_stand_on_their_pages_and_hold(claim: Claim) -> None:
     assert claim.words in page
     line = measured(claim, lines(KEPT))
     assert claim.low <= float(line["value"]) <= claim.high
-    row = f"{claim.words}|{claim.mechanism}, {claim.column}|"
+    row = f"{claim.words}|{claim.mechanism}: {line['attack']}, {line['secret']}|"
     assert row in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_names_the_attacks_of_which_a_cell_is_the_nearest() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for head, _, _, attacks in (*COLUMNS, *ON_RECORDINGS):
+        assert f"|{head}|" in page
+        if len(attacks) > 1:
+            names = ", ".join(f"`{name}`" for name in attacks)
+            assert re.search(rf"^- (.*, )?{head}(, .*)?: {names}$", page, flags=re.MULTILINE)
+
+
+def test_words_on_the_default_prior_are_cells_of_the_table() -> None:
+    """Over everybody, by gap: 95 % intervals; at the longest, those of 68 %. And at the floors."""
+    rows = {r["gap"]: r for r in validation.results("realism")["rows"] if rated(r)}
+    of_95 = [100 * rows[gap]["in_95"][0] for gap in validation.GAPS]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert "intervals of 95 % hold {:.0f}, {:.0f} and {:.0f} %".format(*of_95) in page
+    assert f"At 600 s those of 68 % hold {100 * rows[600.0]['in_68'][0]:.0f} %" in page
+    (drive,) = (row for row in floors() if row.startswith("|drive"))
+    assert f"more so for drivers: {drive.strip('|').rpartition('|')[2]} %" in page
+
+
+def rated(row: dict[str, object]) -> bool:
+    return (row["way"], row["pace"]) == ("default", "all")
 
 
 # Sentences of the page itself, each a cell of its table.
@@ -67,7 +91,7 @@ def test_claims_stand_on_their_pages_and_hold(claim: Claim) -> None:
     ("mechanism", "head", "most"),
     [
         # Independent noise averages out.
-        ("planar-laplace", "posterior", 100.0),
+        ("planar-laplace", "stranger", 100.0),
         # Noise that is made for one adversary is undone by another.
         ("sdp-a", "path", 30.0),
         ("multiple-secrets", "path", 30.0),

@@ -16,6 +16,7 @@ from tests.batch.test_cluster import cluster
 from tests.studies.comparing.cases import drawn
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.report.comparison import text_of
 from trailveil.studies.comparing import compare, rivals, running
 from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting
 from trailveil.studies.comparing.settings import settings_of
@@ -170,6 +171,31 @@ def test_refusals_and_failures_are_counted() -> None:
     assert results.line(metric="refused").value == 0.25
     assert results.line(metric="failed").value == pytest.approx(1 / 3)
     assert results.line(metric="error_m", secret="stay").values == 2
+
+
+def withheld(case: Case, random: np.random.Generator) -> object:
+    raise Refused("nothing is left")
+
+
+def test_what_is_refused_is_listed() -> None:
+    """Three of four by one mechanism, that is judged on the others; all by another."""
+    cases = drawn(4)
+    stated = {"data": ["mine"], "mechanisms": [], "attacks": ["stays"], "metrics": ["moved"]}
+    both = {"no": refusing, "none": withheld}
+    lines = text_of(compare(stated, data={"mine": lambda: cases}, mechanisms=both))
+    assert [line.split()[0] for line in lines] == ["mine:", "no", "none"]
+    assert lines[1].endswith("; refused 1 of 4")
+    assert lines[2].endswith("  refused 4 of 4")
+
+
+def careless(case: Case, random: np.random.Generator) -> None:
+    """A mechanism that forgets to return what it made."""
+
+
+def test_a_mechanism_that_returns_no_trace_is_named() -> None:
+    stated = {"data": ["prior"], "mechanisms": [], "data-of": {"prior": {"traces": 1}}}
+    with pytest.raises(InvalidValue, match=r"careless must return a trace or a .*, got NoneType"):
+        compare(stated, mechanisms={"careless": careless})
 
 
 def singular(case: Case, random: np.random.Generator) -> Disclosure:

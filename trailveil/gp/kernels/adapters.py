@@ -88,7 +88,7 @@ class Function(Kernel):
     """Any function (times (n,), times (m,)) -> covariance (n, m), in double precision.
 
     name: for messages. Raises Unavailable where a figure would take more than double precision: add
-    a White of the measurement noise, with which double precision is enough.
+    a White of the measurement noise, or a larger one, with which double precision is enough.
 
     >>> kernel = tv.kernels.Function(lambda a, b: np.exp(-abs(a[:, None] - b)))
     >>> kernel([0.0], [0.0, 1.0]).shape
@@ -103,7 +103,7 @@ class Function(Kernel):
         if m is not FLOAT:
             raise Unavailable(
                 f"a kernel must be an equation of ours for extended precision, got {self.name}: "
-                "add White(std) of the measurement noise"
+                "state more noise: White(std), or a larger std or floor where there is one"
             )
         first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
         if first.ndim == 2:

@@ -67,7 +67,8 @@ def geolife(
 def t_drive(*, folder: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[Case]:
     """T-Drive: NUMBER.txt, a taxi each: number, time of Beijing, longitude, latitude.
 
-    A recording is a day. Source: Yuan, Zheng, Xie and Sun (2011), KDD.
+    A recording is a day of UTC, from 08:00 to 08:00 in Beijing. Source: Yuan, Zheng, Xie and Sun
+    (2011), KDD.
     """
 
     def days() -> Iterator[Case]:
@@ -113,8 +114,8 @@ def porto(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[
 def cabspotting(*, folder: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[Case]:
     """Cabspotting: new_CAB.txt: latitude, longitude, occupied, seconds since 1970; latest first.
 
-    A recording is a day. Source: Piorkowski, Sarafijanovic-Djukic and Grossglauser (2009), CRAWDAD
-    epfl/mobility.
+    A recording is a day of UTC, which begins at 16:00 or 17:00 in San Francisco. Source:
+    Piorkowski, Sarafijanovic-Djukic and Grossglauser (2009), CRAWDAD epfl/mobility.
     """
 
     def days() -> Iterator[Case]:
@@ -155,9 +156,11 @@ def yjmob(
 ) -> Iterator[Case]:
     """YJMob100K: uid, d, t, x, y: a day, half an hour of it, and a cell of a grid of 500 m.
 
-    Where the grid lies is not published: `corner` (latitude, longitude) is that of cell 1, 1. A
-    cell beyond 200, such as the 999 of the HuMob challenge, stands for no place. A recording is a
-    day. Source: Yabe and others (2024), Scientific Data 11.
+    Where the grid lies is not published: `corner` (latitude, longitude) is that of cell 1, 1. x is
+    taken to grow eastwards and y northwards. If y grows southwards, as in pictures, all is
+    mirrored, and distances differ by up to 1 %. A cell beyond 200, such as the 999 of the HuMob
+    challenge, stands for no place. A recording is a day. Source: Yabe and others (2024), Scientific
+    Data 11.
     """
     latitude, longitude = (float(each) for each in corner)
     north = 500.0 / 111_195.0

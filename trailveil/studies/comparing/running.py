@@ -24,10 +24,11 @@ from trailveil.errors import (
 )
 from trailveil.files.output import write_atomically
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.studies.comparing.cases import Case, Clues, Sighting, generator
+from trailveil.studies.comparing.cases import Case, Clues, Disclosure, Sighting, generator
 from trailveil.studies.comparing.metrics import cells
 from trailveil.studies.comparing.settings import Entrant
 from trailveil.studies.experiments.folder import code_digest
+from trailveil.traces.trace import Trace
 
 # Recordings of a portion, at least, where there are so many; recordings that a model is trained on;
 # releases that a process remembers.
@@ -106,7 +107,13 @@ class Comparison:
                 self._releases.pop(next(iter(self._releases)))
             random = generator("release", self.seed, *key)
             try:
-                self._releases[key] = Sighting.of(case, mechanism(case, random))
+                released = mechanism(case, random)
+                if not isinstance(released, Trace | Disclosure):
+                    raise InvalidValue(
+                        f"mechanism {mechanism.name} must return a trace or a Disclosure, got "
+                        f"{type(released).__name__}: return case.placed_at(metres), for example"
+                    )
+                self._releases[key] = Sighting.of(case, released)
             except (Refused, NumericalError, np.linalg.LinAlgError):
                 self._releases[key] = None
         return self._releases[key]

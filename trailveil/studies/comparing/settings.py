@@ -18,13 +18,13 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.files.source import SMALL, load, named
+from trailveil.studies.comparing.fingerprint import fingerprint
 from trailveil.studies.comparing.tables import ATTACKS, DATA, MECHANISMS, METRICS, SLOW
 
 _TABLES: dict[str, tuple[str, Mapping[str, Callable[..., Any]]]] = {
@@ -50,13 +50,8 @@ class Entrant:
 
     @property
     def identity(self) -> str:
-        """A text that changes when a parameter or the code of the function does."""
-        try:
-            code = inspect.getsource(self.function)
-        except (OSError, TypeError):
-            code = repr(self.function)
-        digest = sha256(code.encode()).hexdigest()[:16]
-        return f"{self.name} {digest} {self.parameters!r}"
+        """A text that changes when a parameter, the function or a value that it names does."""
+        return f"{self.name} {fingerprint(self.function)} {self.parameters!r}"
 
 
 @dataclass(frozen=True, slots=True)
