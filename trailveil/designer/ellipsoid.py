@@ -27,6 +27,8 @@ from trailveil.gp.gaussian import FloatArray
 # The barrier's weight grows by this from centre to centre; Newton steps end at these decrements, on
 # the way and, in units of the squared gap, at the last centre; how many steps there may be.
 _FASTER, _NEAR, _AT, _MOST_STEPS = 15.0, 0.3, 0.025, 400
+# So many times the gap that is asked for may be left where rounding ends the search.
+_AT_MOST = 5.0
 # How much more noise (relative) than what was near the search goes on from.
 _SLIGHTLY = (0.02, 0.1, 0.5, 2.0)
 # Relative to the bounds and to the unit of the objective: where noise counts as beyond all bounds.
@@ -72,7 +74,8 @@ def smallest_ellipsoid(
 
     objective: M (m, m), with the same blocks. near: K for some of the limits, from which the search
     goes on. Scale lengths so that the bounds are about 1. Raises Refused where no noise meets all
-    limits; NumericalError where the search does not end.
+    limits; NumericalError where the search does not end. Where rounding ends it, the gap is up to
+    five times what is asked for.
     """
     problem = _Problem(objective, limits, blocks)
     size, count = objective.shape[0], len(limits)
@@ -81,12 +84,14 @@ def smallest_ellipsoid(
     for _ in range(_MOST_STEPS):
         check_cancelled()
         last = (count + size) / weight < 0.5 * gap * float(np.trace(covariance))
-        covariance, decrement = problem.step(covariance, weight)
-        if decrement > (_AT * gap**2 if last else _NEAR):
+        before = covariance
+        covariance, decrement = problem.step(before, weight)
+        stuck = covariance is before  # by rounding: more steps at this weight change nothing
+        if decrement > (_AT * gap**2 if last else _NEAR) and not stuck:
             continue
         if last:
             ellipsoid = problem.proved(covariance, weight)
-            if ellipsoid.gap < gap:
+            if ellipsoid.gap < (_AT_MOST * gap if stuck else gap):
                 return ellipsoid
         weight *= _FASTER
     raise NumericalError("the search for the least noise must end, got no end: report this request")
