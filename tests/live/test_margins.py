@@ -48,7 +48,7 @@ def test_a_shorter_delay_makes_the_silence_after_a_visit_longer() -> None:
 def test_the_delay_that_is_named_is_the_least_that_works(
     ledger: Ledger, floor: float, uncertain: int, radius: float, withhold: float | None
 ) -> None:
-    """For all places and stays at once, also where the least cut takes almost a day then."""
+    """For all places and stays at once; and no visit is followed by hours of needless silence."""
     request = Request((), radius=60.0, floor=floor, middle=floor / 2, uncertain=uncertain)
     other = replace(HOME, name="clinic", circle=Circle(48.5, 11.0, 80.0), ident=b"c" * 16)
     save_places(ledger, [HOME, replace(other, radius=radius, withhold=withhold)])
@@ -57,6 +57,9 @@ def test_the_delay_that_is_named_is_the_least_that_works(
     (least,) = map(int, re.findall(r"at least (\d+) s", str(caught.value)))
     assert f"--delay {least} or more" in str(caught.value)
     assert Cutting.of(ledger, request, float(least), None).delay == least
+    freely, stated = (Margins.of(request, HOME.variance, 0.0, t) for t in (None, float(least)))
+    usual, passing = freely.before / NANOSECONDS, stated.passing / NANOSECONDS
+    assert passing <= max(7200.0, 2 * usual) + uncertain + 1
     with pytest.raises(Refused, match=f"at least {least} s"):
         Cutting.of(ledger, request, least - 0.5, None)
 

@@ -28,6 +28,9 @@ from trailveil.traces.stops import ABSENCE
 from trailveil.traces.trace import NANOSECONDS
 
 _STAY = 180 * NANOSECONDS
+# Seconds of silence after a visit that a stated delay may lead to at most, and times the least: the
+# shorter the one, the longer the other, up to a day.
+_LONGEST_AFTER, _TIMES = 7200, 2
 
 
 def checked_delay(delay: float, request: Request, asked: Iterable[tuple[float, float]]) -> None:
@@ -36,16 +39,18 @@ def checked_delay(delay: float, request: Request, asked: Iterable[tuple[float, f
     delay: seconds. asked: of each of them, the variance (m^2) and the least seconds of silence.
     """
     middle, shortest = request.paces.middle, 0.0
-    most = 1 / middle.bridged(LONGEST_CUT)  # what is known after a visit, at least
     for variance, least in asked:
+        after = max(_LONGEST_AFTER, _TIMES * least_cut(middle, variance, 2))
+        most = 1 / middle.bridged(min(after, LONGEST_CUT))  # what is known after a visit, at least
         one_side = 1 / max(1 / variance - most, 1e-30)
         cut = least_cut(middle, one_side, 1) + request.uncertain
         shortest = max(shortest, math.ceil(max(cut, least)))
     if delay < shortest:
         raise Refused(
             f"the delay must be at least {shortest:.0f} s, got less: by then it is known whether "
-            f"you come to a place; state --delay {shortest:.0f} or more (without --delay, it is "
-            "what makes the cuts least), a faster --activity or a smaller radius"
+            "you come to a place, and what leaves after a visit need not wait for hours; state "
+            f"--delay {shortest:.0f} or more (without --delay, it is what makes the cuts least), a "
+            "faster --activity or a smaller radius"
         )
 
 
