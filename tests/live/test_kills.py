@@ -15,6 +15,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests.conftest import Sweep
 from tests.live.days import AT, HOME, due, fixes
 from tests.places import trace_of
 from tests.rides import BEGIN, PATIENCE, ROOT, ride
@@ -26,7 +27,8 @@ from trailveil.traces.formats.grid import degrees
 from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.trace import Trace
 
-KILLS, KILLS_OF_CUTS = 20, 12
+# In continuous integration fewer: see `sweep`.
+KILLS, KILLS_IN_SHORT, KILLS_OF_CUTS = 50, 20, 12
 WORDS = [sys.executable, "-m", "trailveil", "live", "--columns", "time,lat,lon"]
 SIMPLE = ["--everywhere", "--slow-for", "0"]
 
@@ -84,11 +86,14 @@ def check_private(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_goes_on_with_the_same_noise(tmp_path: Path) -> None:
+def test_killed_at_random_moments_it_goes_on_with_the_same_noise(
+    tmp_path: Path, sweep: Sweep
+) -> None:
     rng, whole, state = Random(24), lines(ride(20_000, 1.0)), tmp_path / "state"
     printed: dict[str, str] = {}
     position, kills, began = 0, 0, False
-    while kills < KILLS:
+    most = len(sweep(range(KILLS), KILLS_IN_SHORT))
+    while kills < most:
         output = tmp_path / "out.csv"
         process = started(state, output, SIMPLE)
         # The source repeats what it is not sure of, and goes on.
