@@ -133,12 +133,18 @@ def test_fixes_that_contradict_each_other_are_counted(ledger: Ledger) -> None:
         stream.take(whole[4])
         with pytest.raises(InvalidValue, match="later than the last one"):
             stream.take(whole[0])
-    backwards = [replace(whole[0], time=whole[0].time - i) for i in range(1100)]
-    with (
-        Stream("back", ledger=ledger, activity="ride") as stream,
-        pytest.raises(Refused, match="in the order of time"),
-    ):
-        taken(stream, backwards)
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_fixes_that_wait_are_bounded(ledger: Ledger, step: int) -> None:
+    """Backwards, or more in the minute after a gap than any device records."""
+    first, second = fixes(way(home=False))[:2]
+    begin = second.time + HOUR
+    endless = [replace(second, time=begin + step * i) for i in range(10_100)]
+    with Stream("back", ledger=ledger, activity="ride") as stream:
+        taken(stream, [first, second])
+        with pytest.raises(Refused, match="in the order of time"):
+            taken(stream, endless)
 
 
 def test_an_announced_stay_reaches_to_the_fix_after_it(ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from math import isclose, isfinite
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky
+from scipy.linalg import eigh
 
 from trailveil.checks.verifying import as_large, of_fixes, plausible_draw, step_width
 from trailveil.errors import TrailveilError
@@ -113,8 +113,11 @@ def compared_everywhere(
     seconds = original.seconds[rows[some]]
     law = np.sum([kernel(seconds, seconds) for kernel in _noise(report)], axis=0)
     independent = float(report["mechanism"]["independent_m"])
-    # Definite but for rounding: what is added is far below the independent noise.
-    factor = cholesky(law + 1e-9 * np.trace(law) / len(law) * np.eye(len(law)), lower=True)
+    # Directions that rounding hides are left out: their variance is less than this.
+    hidden = len(law) * np.finfo(np.float64).eps * float(np.trace(law))
+    variances, axes = eigh(law, subset_by_value=(hidden, np.inf))
+    factor = axes * np.sqrt(variances)
     rounding = step_width(step)
-    yield from plausible_draw(factor, moved[some], float(np.hypot(rounding / 3**0.5, independent)))
+    width = float(np.linalg.norm([rounding / 3**0.5, independent, hidden**0.5]))
+    yield from plausible_draw(factor, moved[some], width)
     yield as_large(factor, moved[some], rounding, independent)

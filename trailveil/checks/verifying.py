@@ -313,9 +313,9 @@ def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
 def plausible_draw(factor: FloatArray, moved: FloatArray, width: float) -> Iterator[Check]:
     """Whether displacements (m, 2) are a plausible draw of noise.
 
-    factor: (m, r). beside: the deviation of all else that moves a fix, by itself. Along the
+    factor: (m, r). width: the deviation of all else that moves a fix, by itself. Along the
     directions in which the noise is large, squares in units of what is expected are chi-square;
-    what is left of each fix is about as large as `beside`.
+    what is left of each fix is about as large as `width`.
     """
     axes, sizes, _ = np.linalg.svd(factor, full_matrices=False)
     large = sizes > _LARGER * width

@@ -35,7 +35,8 @@ _AHEAD = 10 * NANOSECONDS
 _FUTURE = 60 * NANOSECONDS
 _GAP = 60 * NANOSECONDS
 _BEFORE_ALL = -(2**63)
-_MOST_CONTRADICTED = 1000
+# Fixes that may wait for later ones, or be contradicted in a row: more than a fast device's minute.
+_MOST_DOUBTFUL = 10_000
 
 
 class Stream:
@@ -157,6 +158,7 @@ class Stream:
         first = self._waiting[0].time
         gap = self._last > _BEFORE_ALL and first - self._last > _GAP
         if gap and fix.time - first < _GAP:
+            self._check_doubtful(self._waiting)
             return []
         confirmed, self._waiting = self._waiting[:-1], [fix]
         return [released for each in confirmed for released in self._taken(each)]
@@ -164,10 +166,14 @@ class Stream:
     def _contradict(self) -> None:
         self._contradicted += self._waiting
         self._waiting = []
-        if len(self._contradicted) > _MOST_CONTRADICTED:
+        self._check_doubtful(self._contradicted)
+
+    def _check_doubtful(self, fixes: list[Fix]) -> None:
+        """Raise Refused for more of them than memory is meant for."""
+        if len(fixes) > _MOST_DOUBTFUL:
             raise Refused(
-                "fixes must come in the order of time, got too many in a row that do not: sort "
-                "them, or keep devices apart"
+                "fixes must come in the order of time, of one device, got too many in a row that "
+                "contradict each other or come in one minute: sort them, or keep devices apart"
             )
 
     def _taken(self, fix: Fix) -> list[Fix]:
