@@ -95,3 +95,20 @@ def test_design_loads_few_modules(example: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", COUNT, *shlex.split(example)]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert int(done.stderr.split()[-1]) <= MOST
+
+
+def test_parquet_is_written_without_pandas(tmp_path: Path) -> None:
+    """Which pyarrow loads where it is installed: half a second of each process."""
+    source, out = written(tmp_path / "a.gpx", ride(60, 30.0)), tmp_path / "a.parquet"
+    words = ["protect", str(source), "-o", str(out), "--activity", "drive"]
+    run = subprocess.run(
+        [sys.executable, "-c", RUN.replace('"trailveil")', '("pandas", "pyarrow"))'), *words],
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert out.exists()
+    modules = run.stderr.split()
+    assert "pyarrow" in modules
+    assert "pandas" not in modules
