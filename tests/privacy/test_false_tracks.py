@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
 from scipy.interpolate import CubicHermiteSpline
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.false_tracks import Knots, rows_within
 
 KNOTS = [(0, 1), (0, 20, 60, 98, 170), (0, 1, 2, 86_400), (0, 7, 3600, 3601, 5100)]
 
@@ -89,3 +91,19 @@ def test_knots_must_grow_from_nothing(seconds: tuple[int, ...]) -> None:
     with pytest.raises(InvalidValue, match="knots must grow from 0") as refused:
         Knots(seconds)
     assert "\n" not in str(refused.value)
+
+
+@given(
+    st.lists(st.integers(0, 400), min_size=1, max_size=60, unique=True).map(sorted),
+    st.integers(-40, 440),
+    st.integers(0, 90),
+    st.sampled_from([0.0, 0.1, 7.0, 59.9, 1e3]),
+)
+def test_rows_within_are_those_that_are_no_further(
+    times: list[int], begin: int, lasts: int, around: float
+) -> None:
+    """To the last bit: a fix at the edge of a cut is cut, or not, by its seconds to the window."""
+    seconds, span = np.array(times) / 10, (begin / 10, (begin + lasts) / 10)
+    away = np.maximum(np.maximum(span[0] - seconds, 0), np.maximum(seconds - span[1], 0))
+    rows = rows_within(seconds, span, around)
+    assert np.arange(seconds.size)[rows].tolist() == np.flatnonzero(away <= around).tolist()

@@ -1,5 +1,6 @@
 """Kept fields are left out near what is protected, and change nothing else of a release."""
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,20 @@ from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
 from trailveil.ledger.commit import seed_of, whole_of
 from trailveil.privacy.adversaries import DEFAULT, Named
-from trailveil.release.cutting import AROUND, EDGES, MOVEMENT, left_out, with_fields_left_out
+from trailveil.release.cutting import (
+    AROUND,
+    EDGES,
+    MOVEMENT,
+    at_one_place,
+    left_out,
+    with_fields_left_out,
+)
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, identity
+from trailveil.release.plan import Plan, cuts_of, identity
 from trailveil.release.protect import protect
 from trailveil.release.request import KNOWS_PATH, Method, Request
+from trailveil.traces.projection import placed
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
 
@@ -213,3 +222,21 @@ def test_what_tells_how_one_moves_is_left_out_from_the_edge_of_the_cut_on(
     assert np.isnan(values[gap <= cut + AROUND]).all()
     assert np.isfinite(values[gap >= cut + 20.0 + AROUND + EDGES]).all()
     assert np.isfinite(values).any()
+
+
+def test_the_windows_of_many_parts_take_no_memory_for_each_fix() -> None:
+    """A month of fixes with hundreds of stays: a number for each fix and stay would be 1.4 GB."""
+    trace = ride(300_000, 8.0)
+    begins = trace.times[1000::1000].tolist()
+    stays = tuple(Stretch("a stay", begin, begin + 600 * NANOSECONDS) for begin in begins)
+    request = Request(stays, method=Method.CUT).at_pace_of(trace).framed(placed(trace.positions)[0])
+    at_one_place(trace, stays, request.radius)
+    tracemalloc.start()
+    try:
+        windows, cuts = cuts_of(trace, request)
+        least = [window.silence for window in windows]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(windows) == len(cuts) == len(least) == 299
+    assert most < 8 * len(trace)

@@ -18,7 +18,7 @@ from trailveil.designer.window_problem import AIM, MOST, WindowProblem, cheapest
 from trailveil.designer.window_proof import NOISE_DIGITS, few_digits, proof_of
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.false_tracks import Knots, rows_within
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.movement import Movement
 
@@ -73,18 +73,19 @@ class WindowNoise:
         return np.hstack([even, odd if slopes else side * odd])
 
 
-def together(around: Sequence[tuple[FloatArray, FloatArray, WindowNoise]]) -> FloatArray:
+def together(
+    seconds: FloatArray, spans: Sequence[tuple[float, float]], noises: Sequence[WindowNoise]
+) -> FloatArray:
     """The factor (n, r) of independent noises, read-only: zeros that take no memory but near each.
 
-    around: of each window, seconds before and after it (n,) each, and its noise.
+    seconds: (n,) of fixes, in order. spans: begin and end of each window, with its noise.
     """
-    count = around[0][0].size if around else 0
-    whole = np.zeros((count, sum(noise.size for *_, noise in around)))
+    whole = np.zeros((seconds.size, sum(noise.size for noise in noises)))
     used = 0
-    for before, after, noise in around:
-        rows = np.flatnonzero(np.maximum(before, after) <= noise.knots.end)
-        near = slice(rows[0], rows[-1] + 1) if rows.size else slice(0)  # times are in order
-        whole[near, used : used + noise.size] = noise.columns(before[near], after[near])
+    for (begin, end), noise in zip(spans, noises, strict=True):
+        near = rows_within(seconds, (begin, end), noise.knots.end)
+        before, after = np.maximum(begin - seconds[near], 0.0), np.maximum(seconds[near] - end, 0.0)
+        whole[near, used : used + noise.size] = noise.columns(before, after)
         used += noise.size
     whole.flags.writeable = False
     return whole

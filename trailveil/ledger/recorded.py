@@ -9,7 +9,7 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -259,17 +259,13 @@ def _noises(arrays: Mapping[str, NDArray[Any]]) -> "tuple[WindowNoise, ...]":
 
 def columns_around(
     times: NDArray[np.int64],
-    windows: Iterable[tuple[float, float]],
+    windows: Sequence[tuple[float, float]],
     noises: "Sequence[WindowNoise]",
 ) -> FloatArray:
     """The factor (n, r) of noise around windows, seconds since the first of times (n,)."""
     from trailveil.designer.window import together
 
-    seconds, around = seconds_since_the_first(times), []
-    for (begin, end), noise in zip(windows, noises, strict=True):
-        before, after = np.maximum(begin - seconds, 0.0), np.maximum(seconds - end, 0.0)
-        around.append((before, after, noise))
-    return together(around)
+    return together(seconds_since_the_first(times), windows, noises)
 
 
 def bare(plan: "Plan") -> "Plan":

@@ -6,6 +6,7 @@ given by its value at the edge, where its slope is 0, by value and slope at each
 with slope 0 from the last knot on. The noise of a part is a random curve of the same kind.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +87,13 @@ class Knots:
     def _coefficients(self) -> NDArray[np.intp]:
         """Of value and slope at every knot, those that are not zero for every curve."""
         return np.array([0, *range(2, 2 * len(self.seconds) - 2)])
+
+
+def rows_within(seconds: FloatArray, span: tuple[float, float], around: float) -> slice:
+    """Which of the times (n,), in order, lie in a window, or so many seconds outward from it."""
+    begin, end = span
+    first = bisect_left(seconds, True, key=lambda time: begin - time <= around)
+    return slice(first, bisect_left(seconds, True, lo=first, key=lambda time: time - end > around))
 
 
 def pieces(h: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
+from trailveil.privacy.false_tracks import rows_within
 from trailveil.privacy.movement import LONGEST_CUT, least_cut
 from trailveil.release.places import Common
 from trailveil.release.public import NOTHING_PUBLIC, Around, Position, nothing_hidden
@@ -46,15 +47,17 @@ MOVEMENT = frozenset({"speed", "course", "cadence", "power"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """A part of a trace with what is uncertain around it. before, after: (n,) seconds to it.
+    """A part of a trace with what is uncertain around it, from `begin` to `end`.
 
-    public: what is public already of places in it, before it and after it.
+    seconds: (n,) of all fixes, in order. rows: the fixes of the part itself. public: what is public
+    already of places in the window, before it and after it.
     """
 
     stretch: Stretch
-    before: FloatArray
-    after: FloatArray
-    inside: NDArray[np.bool_]
+    seconds: FloatArray
+    begin: float
+    end: float
+    rows: slice
     public: Around = NOTHING_PUBLIC
 
     @classmethod
@@ -66,16 +69,17 @@ class Window:
         public: positions that are public already.
         """
         begin, end = stretch.seconds(trace)
-        begin, end = begin - uncertain, end + uncertain
-        before = np.maximum(begin - trace.seconds, 0.0)
-        after = np.maximum(trace.seconds - end, 0.0)
         around = Around.of(public, stretch.begin, stretch.end, uncertain)
-        return cls(stretch, before, after, stretch.rows(trace), around)
+        first, last = np.searchsorted(trace.times, [stretch.begin, stretch.end + 1]).tolist()
+        rows = slice(first, last)
+        return cls(stretch, trace.seconds, begin - uncertain, end + uncertain, rows, around)
 
     @property
     def silence(self) -> float:
         """Seconds beyond the window to the nearest fix that is recorded."""
-        return float(np.min(np.maximum(self.before, self.after)))
+        near = self.within(0.0)
+        beyond = self.seconds[max(0, near.start - 1) : near.stop + 1]
+        return float(np.min(np.maximum(0.0, np.maximum(self.begin - beyond, beyond - self.end))))
 
     def variance(self, paces: Paces, seconds: float) -> float:
         """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
@@ -93,9 +97,10 @@ class Window:
 
     def _recorded(self, silent: float) -> tuple[bool, bool]:
         """Whether the recording goes on, before and after so many seconds."""
-        if not self.before.size:
+        if not self.seconds.size:
             return False, False
-        return bool(self.before[0] > silent), bool(self.after[-1] > silent)
+        before, after = self.begin - self.seconds[0], self.seconds[-1] - self.end
+        return bool(before > silent), bool(after > silent)
 
     def least_cut(self, paces: Paces, variance: float) -> float:
         """Seconds outward from the window of which nothing may be released.
@@ -117,9 +122,9 @@ class Window:
         whole = range(least, LONGEST_CUT + 1)
         return float(whole[bisect_left(whole, variance, key=lambda h: self.variance(paces, h))])
 
-    def within(self, seconds: float) -> NDArray[np.bool_]:
-        """The fixes in the window and so many seconds outward (n,)."""
-        return np.asarray(np.maximum(self.before, self.after) <= seconds)
+    def within(self, seconds: float) -> slice:
+        """The fixes in the window and so many seconds outward."""
+        return rows_within(self.seconds, (self.begin, self.end), seconds)
 
 
 @lru_cache(maxsize=1)  # asked for with many a request of one trace

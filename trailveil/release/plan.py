@@ -271,7 +271,7 @@ def _released(
         released &= ~noise.withheld
     for window, seconds in zip(windows, cuts, strict=True):
         if seconds is not None:
-            released &= ~window.within(seconds)
+            released[window.within(seconds)] = False
     if np.count_nonzero(released) < 2:
         raise _nothing_left(trace, request, cuts)
     return released
@@ -317,9 +317,8 @@ def _sum_of(
         return base
     from trailveil.designer.window import together
 
-    pairs = zip(windows, designs, strict=True)
-    whole = together([(window.before, window.after, noise) for window, noise in pairs])
-    return replace(base, factor=whole)
+    spans = [(window.begin, window.end) for window in windows]
+    return replace(base, factor=together(base.times, spans, designs))
 
 
 def of_one_place(trace: Trace) -> bool:
@@ -382,11 +381,11 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
             exposures.append(TrackExposure(adversary.name, bound, known**0.5))
     worst = max(exposure.loss for exposure in exposures)
     radius, wide = request.radius * request.scale, request.wide
-    withheld = window.inside & ~np.asarray(mechanism.released)
+    released = np.asarray(mechanism.released)[window.rows]
     return Finding(
         window.stretch,
-        int(window.inside.sum()),
-        int(withheld.sum()),
+        released.size,
+        released.size - int(np.count_nonzero(released)),
         Guarantee(radius * worst**0.5, request.order),
         tuple(
             exposure

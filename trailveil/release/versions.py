@@ -212,8 +212,7 @@ def _windows(plan: Plan) -> list[Window]:
 def _columns(plan: Plan, noises: "Sequence[WindowNoise]") -> FloatArray:
     from trailveil.designer.window import together
 
-    pairs = zip(_windows(plan), noises, strict=True)
-    return together([(window.before, window.after, noise) for window, noise in pairs])
+    return together(plan.trace.seconds, _spans(plan), noises)
 
 
 def _asked(plan: Plan) -> "list[tuple[float, int, tuple[Knowledge, ...], float]]":
