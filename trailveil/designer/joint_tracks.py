@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from trailveil.designer.window import WindowNoise
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.false_tracks import pieces
+from trailveil.privacy.false_tracks import pieces, rows_within
 from trailveil.privacy.movement import Matern, Movement, slowest_of
 
 Interval = tuple[float, float]
@@ -43,9 +43,16 @@ class VisitNoise:
         return np.concatenate([self.begin - away, self.end + away])
 
     def curves(self, times: FloatArray, *, slopes: bool = False) -> FloatArray:
-        """What each random number of the noise adds at times (n,), or its slope there: (n, r)."""
-        before, after = np.maximum(self.begin - times, 0.0), np.maximum(times - self.end, 0.0)
-        return self.noise.columns(before, after, slopes=slopes)
+        """What each random number of the noise adds at times (n,), or its slope there: (n, r).
+
+        times: in order.
+        """
+        near = rows_within(times, (self.begin, self.end), self.noise.knots.end)
+        before = np.maximum(self.begin - times[near], 0.0)
+        after = np.maximum(times[near] - self.end, 0.0)
+        curves = np.zeros((times.size, self.noise.size))
+        curves[near] = self.noise.columns(before, after, slopes=slopes)
+        return curves
 
 
 def told_of_one_place(
@@ -108,8 +115,8 @@ class _Tracks:
             curves = [visit.curves(moments, slopes=slopes) for visit in visits]
             return np.hstack([*curves, fades.curves(moments, slopes=slopes)])
 
-        values, slopes = at(np.concatenate([bends, times[near]])), at(bends, slopes=True)
-        values, lone = values[: bends.size], values[bends.size :] / deviations[:, None]
+        values, slopes = at(bends), at(bends, slopes=True)
+        lone = at(times[near]) / deviations[:, None]
         size = sum(visit.noise.size for visit in visits)
         lone[inside, size:] = 0.0
         lone[~inside, :size] = 0.0
