@@ -183,8 +183,8 @@ def protect(
             return {plan.version: plan for plan in plans}
         public = known_public(book, trace, subject)
         asked = requested(trace, chosen_of(options), whole, places, public)
-        check_released(*(book, trace, asked), again=again or replace, **whose)
         plan = protect_parts(trace, asked, places=places, cache=cache)
+        check_released(book, plan, again=again or replace, subject=subject, key=secret)
     return dataclasses.replace(plan, subject=subject, key=secret)
 
 

@@ -17,7 +17,7 @@ from trailveil.files.keys import load_key, new_key
 from trailveil.ledger import open_ledger
 from trailveil.ledger.commit import check_released, publish, seed_of
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, identity
+from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen
@@ -33,7 +33,7 @@ def planned(trace: Trace = TRACE, at: str = "start+5m", epsilon: float = 1.0) ->
 
 def moved(plan: Plan, key: bytes) -> NDArray[np.int64]:
     """What a draw moved each fix by (n, 2), in micrometres."""
-    seed = seed_of(key, identity(plan.trace, plan.request))
+    seed = seed_of(key, plan.identity)
     _, grid = draw(plan, seed)
     return plan.frame.to_lattice(grid / 1e6) - plan.lattice
 
@@ -109,11 +109,11 @@ def test_another_key_or_none_is_another_release_and_refused(tmp_path: Path) -> N
     publish(plan, ledger, tmp_path / "a.gpx", key=bytes(32))
     for key in (None, b"\1" * 32):
         with pytest.raises(Refused, match="--again"):
-            check_released(ledger, plan.trace, plan.request, again=False, key=key)
+            check_released(ledger, plan, again=False, key=key)
         with pytest.raises(Refused, match="--again"):
             publish(plan, ledger, tmp_path / "b.gpx", key=key)
         assert not (tmp_path / "b.gpx").exists()
-    check_released(ledger, plan.trace, plan.request, again=False, key=bytes(32))
+    check_released(ledger, plan, again=False, key=bytes(32))
 
 
 @pytest.mark.parametrize(

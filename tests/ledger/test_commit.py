@@ -69,15 +69,13 @@ def test_the_order_of_points_in_the_file_does_not_matter(ledger: Ledger, place: 
     assert (place / "a.gpx").read_bytes() == (place / "b.gpx").read_bytes()
 
 
-def test_another_release_is_refused_before_the_work_and_after_it(
-    ledger: Ledger, place: Path
-) -> None:
-    check_released(ledger, TRACE, MADE.request, again=False)
+def test_another_release_is_refused_before_it_is_drawn(ledger: Ledger, place: Path) -> None:
+    check_released(ledger, MADE, again=False)
     publish(MADE, ledger, place / "a.gpx")
-    check_released(ledger, TRACE, MADE.request, again=False)
-    check_released(ledger, TRACE, OTHER.request, again=True)
+    check_released(ledger, MADE, again=False)
+    check_released(ledger, OTHER, again=True)
     with pytest.raises(Refused, match="must be released once"):
-        check_released(ledger, TRACE, OTHER.request, again=False)
+        check_released(ledger, OTHER, again=False)
     with pytest.raises(Refused, match="must be released once"):
         publish(OTHER, ledger, place / "b.gpx")
     assert not (place / "b.gpx").exists()
@@ -99,8 +97,8 @@ def test_a_part_of_the_recording_is_the_recording(ledger: Ledger, place: Path) -
     publish(MADE, ledger, place / "a.gpx")
     part = TRACE.only(np.arange(30) < 20)
     with pytest.raises(Refused):
-        check_released(ledger, part, planned(part).request, again=False)
-    check_released(ledger, TRACE, OTHER.request, again=False, subject="somebody else")
+        check_released(ledger, planned(part), again=False)
+    check_released(ledger, OTHER, again=False, subject="somebody else")
 
 
 def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, place: Path) -> None:

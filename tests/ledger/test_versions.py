@@ -129,7 +129,7 @@ def test_cuts_of_several_radii_nest_in_both_orders(ledger: Ledger, tmp_path: Pat
     # Without being versions, a second cut is refused as ever.
     request = requested(TRACE, CHOSEN, asked(10.0, Method.CUT))
     with pytest.raises(Refused, match="must be released once"):
-        check_released(ledger, TRACE, request, again=False)
+        check_released(ledger, protect(TRACE, request), again=False)
 
 
 def test_noise_after_a_cut_is_counted_as_nothing_more(ledger: Ledger, tmp_path: Path) -> None:

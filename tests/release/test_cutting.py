@@ -26,7 +26,7 @@ from trailveil.release.cutting import (
 )
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, cuts_of, identity
+from trailveil.release.plan import Plan, cuts_of
 from trailveil.release.protect import protect
 from trailveil.release.request import KNOWS_PATH, Method, Request
 from trailveil.traces.projection import placed
@@ -130,7 +130,7 @@ def test_fields_change_neither_the_noise_nor_what_a_release_is() -> None:
         np.testing.assert_array_equal(grid, bare)
         np.testing.assert_array_equal(first.positions, other.positions)
         assert other.fields == ()
-    assert identity(TRACE, WITH.request) == identity(BARE, WITHOUT.request)
+    assert WITH.identity == WITHOUT.identity
 
 
 @pytest.mark.parametrize("accuracy", [0.3, 3.0])

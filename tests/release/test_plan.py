@@ -18,10 +18,10 @@ from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.release.drawing import draw, noise_of, on_lattice
-from trailveil.release.plan import Plan, identity
+from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.request import HAS_THE_REST, Method, Request
-from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.projection import MICRO, Frame, placed
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
 
@@ -300,6 +300,13 @@ OTHERS: dict[str, Any] = {
 }
 
 
+def identity(trace: Trace, request: Request) -> tuple[bytes, ...]:
+    """Of the same noise for another recording or request."""
+    frame, lattice = placed(trace.positions)
+    plan = replace(MADE, trace=trace, frame=frame, lattice=lattice, request=request)
+    return plan.identity
+
+
 def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
     request = Request(protected())
     # How stretches were chosen is for the report, the scale that of the frame, readings are apart.
@@ -316,6 +323,16 @@ def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
         identity(replace(TRACE, times=later), request),
     }
     assert len(identities) == 3 + len(OTHERS)
+
+
+def test_noise_that_differs_by_more_than_rounding_is_drawn_anew() -> None:
+    """Two draws of the same numbers with other factors differ by these numbers alone."""
+    with_rounding, other = (
+        replace(MADE, mechanism=MADE.mechanism.scaled(factor)) for factor in (1 + 1e-11, 1 + 1e-5)
+    )
+    assert with_rounding.identity == MADE.identity != other.identity
+    cut = protect(TRACE, Request(protected(), **DRIVE))
+    assert cut.mechanism.fingerprint == ()
 
 
 def test_what_stretches_are_called_does_not_decide_it() -> None:

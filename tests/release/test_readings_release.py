@@ -17,7 +17,6 @@ from trailveil.release.readings_release import (
     DECIMALS,
     ReadingsPlan,
     draw_readings,
-    identity_of,
     plan_readings,
 )
 from trailveil.release.request import Method, Request
@@ -248,7 +247,10 @@ def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
         "unit": "K",
     }
     each = [asked, *(replace(asked, **{name: value}) for name, value in others.items())]
-    identities = {tuple(identity_of(of, one)) for one in each}
-    identities.add(tuple(identity_of(replace(of, values=of.values + 1e-6), asked)))
-    assert len(identities) == 2 + len(others)
+    plan = plan_readings(of, asked)
+    noise = replace(plan.mechanism, floor=1.0)
+    identities = {replace(plan, request=one).identity for one in each}
+    identities.add(replace(plan, trace=replace(of, values=of.values + 1e-6)).identity)
+    identities.add(replace(plan, mechanism=noise).identity)
+    assert len(identities) == 3 + len(others)
     assert asked.bound == loss_bound_for(1.0, 1.0, 5.0)

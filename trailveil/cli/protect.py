@@ -158,8 +158,8 @@ def _planned(
             return {plan.version: plan for plan in plans}, cleaning, retimings
         public = known_public(ledger, trace, options["subject"])
         request = requested(trace, chosen, asked[0], places, public)
-        check_released(ledger, trace, request, again=again, places=places, **whose)
         plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
+        check_released(ledger, plan, again=again, **whose)
         return {"": plan}, cleaning, retimings
 
 

@@ -52,9 +52,10 @@ def planned_readings(
     )
     request = _request(readings, options)
     again = options["again"] or options["instead"]
-    check_released(ledger, readings, request, again=again, subject=options["subject"], key=key)
     with waiting(f"designing noise for {len(readings)} readings"):
-        return protect(readings, request), cleaning
+        plan = protect(readings, request)
+    check_released(ledger, plan, again=again, subject=options["subject"], key=key)
+    return plan, cleaning
 
 
 def check_options(version: StatedVersion) -> None:

@@ -5,7 +5,7 @@ receipt.put(put)
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeAlias, TypeVar, cast
@@ -32,10 +32,10 @@ from trailveil.ledger.public import public_around
 from trailveil.ledger.recorded import StoredRelease, known_visits
 from trailveil.ledger.retractions import Retraction, listed_files, retractions
 from trailveil.release.drawing import draw
-from trailveil.release.places import Visited, shared_noise, visited
-from trailveil.release.plan import Plan, identity, released_rows
+from trailveil.release.places import Visited, visited
+from trailveil.release.plan import Plan
 from trailveil.release.public import Position
-from trailveil.release.request import Method, Request
+from trailveil.release.request import Method
 from trailveil.traces.formats import write
 from trailveil.traces.formats.grid import begun_after_cuts, begun_after_gaps
 from trailveil.traces.formats.table import format_to_write
@@ -115,33 +115,22 @@ def known_public(ledger: Ledger, trace: Trace, subject: str = ME) -> tuple[Posit
 
 def check_released(
     ledger: Ledger,
-    trace: Trace | Readings,
-    request: Request,
+    plan: AnyPlan,
     *,
     again: bool,
     key: bytes | None = None,
     subject: str = ME,
-    places: Sequence[Visited] = (),
 ) -> None:
-    """Refuse a different release of a recording before any work is done, unless `again`.
+    """Refuse a different release of a recording, unless `again`.
 
-    A cut of which all was released before is none. places: those with names that it visits.
+    A cut of which all was released before is none.
     """
     if again:
         return
-    if isinstance(trace, Readings):
-        from trailveil.release.readings_release import identity_of
-
-        design = identity_of(trace, request)
-    else:
-        design = identity(trace, request, shared_noise(places, trace, request.method))
-    known_by = identified(ledger, trace, design, key)
-    refusal, cuts = different(ledger, trace, known_by, subject)
-    if refusal and request.method is Method.CUT and cuts and isinstance(trace, Trace):
-        framed = request.framed(placed(trace.positions)[0])
-        if all_in(trace.times[released_rows(trace, framed)], cuts):
-            return
-    if refusal:
+    known_by = identified(ledger, plan.trace, plan.identity, key)
+    refusal, cuts = different(ledger, plan.trace, known_by, subject)
+    is_cut = isinstance(plan, Plan) and plan.request.method is Method.CUT
+    if refusal and not (is_cut and cuts and all_in(plan.trace.times[plan.mechanism.rows], cuts)):
         raise refusal
 
 

@@ -25,9 +25,6 @@ from trailveil.traces.trace import TimeSeries
 if TYPE_CHECKING:
     from trailveil.release.readings_release import ReadingsPlan
 
-
-# Relative: releases of one request whose noise differs by more than this are not the same.
-_SAME_NOISE = 1e-6
 # An epsilon above this is said to be everything.
 _ALL = 1e9
 # What two sums in floating point may differ by.
@@ -137,7 +134,7 @@ def count(
     """
     times = (release.begin, release.end)
     before = earlier(book, subject, release.series, *times, release.prints)
-    alike = [row for row in before if _is_like(book, row, request, release.noise_trace)]
+    alike = [row for row in before if row.request == request]
     retracted: tuple[Retraction, ...] = ()
     if instead:
         same = {row.number for row in book.alike(subject, release.series, release.prints)}
@@ -240,8 +237,9 @@ def released_before(
     return Refused(
         f"a recording must be released once, got {got}: two different releases together can give "
         f"its {given}; add --replace if nobody has {files or 'the earlier one'}, ask for the same "
-        "as before to get the same file, add --again to accept both, or name whose it is "
-        f"(--subject) if it is not of the one called {subject!r}"
+        "as before to get the same file (noise takes the same version of this program, numpy and "
+        "scipy), add --again to accept both, or name whose it is (--subject) if it is not of the "
+        f"one called {subject!r}"
     )
 
 
@@ -345,14 +343,6 @@ def _what_fits(account: Account, limit: float, asked: float) -> str:
     if not fits or any(place.at_most > limit for place in account.places):
         return "nothing more fits; name places that come back before they do (trailveil place add)"
     return f"about --epsilon {0.98 * asked * room / account.fresh:.2g} would still fit"
-
-
-def _is_like(book: Book, row: LedgerRow, request: bytes, noise_trace: float) -> bool:
-    """Whether a recorded release is of this request, and was answered with the same noise."""
-    if row.request != request:
-        return False
-    before = float(book.body(row.number)["noise_trace"])
-    return abs(before - noise_trace) <= _SAME_NOISE * before
 
 
 def recounted(book: Book, number: int, plan: Plan, others: Sequence[int], prints: bytes) -> Account:

@@ -180,13 +180,8 @@ class Planner:
         source = self.source
         obstacles: dict[str, Any] = {"before": None, "exists": source.output.exists()}
         try:
-            check_released(
-                *(source.ledger, source.trace, plan.request),
-                again=False,
-                key=source.key,
-                subject=source.subject,
-                places=source.visits,
-            )
+            whose: dict[str, Any] = {"key": source.key, "subject": source.subject}
+            check_released(source.ledger, plan, again=False, **whose)
         except TrailveilError as error:
             obstacles["before"] = on_the_page(f"{error}")
         return obstacles

@@ -23,6 +23,9 @@ from trailveil.gp.gaussian import FloatArray
 
 _NOISE, _NO_ROWS, _ROWS = {"factor", "refinement", "independent"}, np.empty(0, np.intp), 65_536
 
+# Radians a row, that have no period, and seconds.
+_TURNS, _LAGS = (0.0, 1.0, 2**0.5), (1.0, 10.0, 100.0, 1e3, 1e4)
+
 LARGEST_STD = 300_000.0
 """Metres: deviations above which noise would carry fixes out of their frame."""
 
@@ -126,6 +129,22 @@ class Mechanism:
         total.flags.writeable = False
         object.__setattr__(self, "_variances", total)
         return np.asarray(total)
+
+    @property
+    def fingerprint(self) -> tuple[bytes, ...]:
+        """What is the same for noise that differs by rounding alone, and for hardly any other.
+
+        Sums of variances and what K is at some lags, to seven digits; nothing where nothing is
+        added. A release is drawn from it as well: two draws of the same random numbers with other
+        factors would tell these numbers.
+        """
+        if self.max_std == 0:
+            return ()
+        phases = np.arange(self.variances.size)
+        sums = [np.cos(turn * phases) ** 2 @ self.variances for turn in _TURNS]
+        if self.process is not None:
+            sums += self.process([0.0], _LAGS)[0].tolist()
+        return (" ".join(f"{number:.6e}" for number in sums).encode(),)
 
     @property
     def noise_trace(self) -> float:

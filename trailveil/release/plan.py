@@ -141,9 +141,15 @@ class Plan:
 
     @property
     def identity(self) -> tuple[bytes, ...]:
-        """All that it depends on: see `identity`."""
-        alone = identity(self.trace, self.request, self.common)
-        return alone if self.layer is None else (*alone[:2], *self.layer.about)
+        """All that a release depends on: times, places, the whole design, what came of it.
+
+        To be hashed with a key.
+        """
+        recording = self.trace.times.astype("<i8").tobytes(), self.lattice.astype("<i8").tobytes()
+        if self.layer is not None:
+            return (*recording, *self.layer.about)
+        asked = (repr(self.frame).encode(), self.request.design.encode())
+        return (*recording, *asked, *named_in_full(self.common), *self.mechanism.fingerprint)
 
     @property
     def grid(self) -> Grid:
@@ -181,13 +187,6 @@ def _grids_of(trace: Trace) -> tuple[Grid, CoarseSubset]:
 @lru_cache(maxsize=1)
 def _structure_of(trace: Trace) -> Structure:
     return structure_of(trace, _grids_of(trace)[0])
-
-
-def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:
-    """All that a release depends on: times, places, the whole design. To be hashed with a key."""
-    frame, places = placed(trace.positions)
-    whole = (repr(frame).encode(), request.design.encode(), *named_in_full(common))
-    return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
 def plan_parts(

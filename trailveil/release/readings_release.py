@@ -96,24 +96,23 @@ class ReadingsPlan:
 
     @property
     def identity(self) -> tuple[bytes, ...]:
-        """All that it depends on: see `identity_of`."""
-        return identity_of(self.trace, self.request)
+        """All that a release depends on: times, values, the whole design, what came of it.
+
+        To be hashed with a key.
+        """
+        request, steps = self.request, self.trace.steps(DECIMALS).astype("<i8").tobytes()
+        when = tuple((stretch.begin, stretch.end) for stretch in request.stretches)
+        about = (request.radius, request.unit, request.kernel, request.epsilon, request.order)
+        how = (request.withhold, request.method is not Method.CUT)
+        design = repr((DESIGN_VERSION, when, *about, *how)).encode()
+        times = self.trace.times.astype("<i8").tobytes()
+        return (times, steps, design, *self.mechanism.fingerprint)
 
     @property
     def epsilon(self) -> float:
         """Of the worst stretch."""
         epsilons = [finding.guarantee.epsilon for finding in self.findings]
         return max(epsilons, default=self.request.epsilon)
-
-
-def identity_of(readings: Readings, request: Request) -> tuple[bytes, ...]:
-    """All that a release depends on: times, values, the whole design. To be hashed with a key."""
-    steps = readings.steps(DECIMALS).astype("<i8").tobytes()
-    when = tuple((stretch.begin, stretch.end) for stretch in request.stretches)
-    about = (request.radius, request.unit, request.kernel, request.epsilon, request.order)
-    how = (request.withhold, request.method is not Method.CUT)
-    design = repr((DESIGN_VERSION, when, *about, *how))
-    return (readings.times.astype("<i8").tobytes(), steps, design.encode())
 
 
 def plan_readings(readings: Readings, request: Request) -> ReadingsPlan:

@@ -168,7 +168,7 @@ def _drawn_from(
     sides = zip((b"coarser than", b"finer than"), bases, strict=True)
     about = [part for side, base in sides if base for part in (side, *base.about)]
     layer = Layer(
-        (*plan.identity[2:], *about),
+        (*plan.identity[2:], *about, *law.fingerprint),
         law,
         _spans(plan),
         tuple(noises),
