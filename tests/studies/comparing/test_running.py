@@ -230,6 +230,15 @@ def test_an_attack_must_say_a_place_for_each_secret() -> None:
         )
 
 
+def test_a_metric_must_return_a_number() -> None:
+    with pytest.raises(InvalidValue, match="metric wrong must return a number, got NoneType"):
+        compare(
+            {"data": ["mine"], "mechanisms": ["identity"], "attacks": [], "metrics": []},
+            data={"mine": lambda: drawn(1)},
+            metrics={"wrong": lambda case, released: None},
+        )
+
+
 def test_a_data_set_must_hold_recordings_of_different_names() -> None:
     for cases, what in (((), "none"), ((*drawn(1), *drawn(1)), "a name twice")):
         with pytest.raises(InvalidValue, match=what):

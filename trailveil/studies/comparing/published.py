@@ -157,10 +157,10 @@ def yjmob(
     """YJMob100K: uid, d, t, x, y: a day, half an hour of it, and a cell of a grid of 500 m.
 
     Where the grid lies is not published: `corner` (latitude, longitude) is that of cell 1, 1. x is
-    taken to grow eastwards and y northwards. If y grows southwards, as in pictures, all is
-    mirrored, and distances differ by up to 1 %. A cell beyond 200, such as the 999 of the HuMob
-    challenge, stands for no place. A recording is a day. Source: Yabe and others (2024), Scientific
-    Data 11.
+    taken to grow eastwards and y northwards. A study that fits it to a map finds x northwards and y
+    eastwards (Pinter 2024, arXiv:2407.18086): all is mirrored then, and distances differ by up to
+    1 %. A cell beyond 200, such as the 999 of the HuMob challenge, stands for no place. A recording
+    is a day. Source: Yabe and others (2024), Scientific Data 11.
     """
     latitude, longitude = (float(each) for each in corner)
     north = 500.0 / 111_195.0

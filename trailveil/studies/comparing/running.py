@@ -229,8 +229,11 @@ def _measured(
     comparison: Comparison, case: Case, released: Sighting
 ) -> Iterator[tuple[str, str, str, float]]:
     for metric in comparison.metrics:
-        value = float(metric(case, released)) if released.seconds.size else float("nan")
-        yield "", metric.name, "", value
+        value = metric(case, released) if released.seconds.size else float("nan")
+        if not isinstance(value, int | float | np.number):
+            kind = type(value).__name__
+            raise InvalidValue(f"metric {metric.name} must return a number, got {kind}")
+        yield "", metric.name, "", float(value)
 
 
 def _attacked(
