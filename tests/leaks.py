@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.traces.formats.samples import kmz
+from tests.traces.formats.builders import kmz
 from tests.traces.formats.traces import PLACES, TRACE, written
 from trailveil.traces.projection import MICRO
 

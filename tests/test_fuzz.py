@@ -1,16 +1,23 @@
 """Mutated files lead to a result or to one line; the driver finds what does not (tests.fuzz)."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.fuzz.driver import Campaign, run, table
-from tests.fuzz.inputs import READ, STRUCTURED, made
+from tests.fuzz.inputs import MUTATIONS, READ, STRUCTURED, made
 from tests.fuzz.planted import FAULTS
+from tests.fuzz.structured import lines
 from tests.fuzz.worker import FAULT
+from tests.leaks import GRID
+from tests.novel import read, write
+from tests.traces.formats.traces import TRACE
 from trailveil.checks.scan.allowed import TAKERS
+from trailveil.errors import UnreadableInput
 from trailveil.traces.formats.table import FORMATS
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +78,22 @@ def test_a_number_and_a_seed_make_the_same_input(
 
 
 def test_every_structure_is_mutated_as_one_and_taken_apart_by_the_scan() -> None:
-    assert {row.structure for row in FORMATS} == {*STRUCTURED} == {*TAKERS}
+    """What is known of a structure is of one that there is; of any other there are lines."""
+    assert {row.structure for row in FORMATS} >= {*STRUCTURED} | {*TAKERS}
+    assert {row.name for row in FORMATS} == {*MUTATIONS}
+
+
+def test_a_text_of_any_structure_is_mutated_neither_beyond_reading_nor_hardly() -> None:
+    stream, rng, accepted = io.BytesIO(), Random(5), 0
+    write(TRACE, GRID, stream)
+    for _ in range(200):
+        changed = lines(rng, stream.getvalue())
+        try:
+            read(changed, "x")
+        except UnreadableInput:
+            continue
+        accepted += changed != stream.getvalue()
+    assert 20 < accepted < 199
 
 
 def test_the_command_tells_and_replays() -> None:

@@ -13,7 +13,7 @@ from tests.fuzz.packed import fit, kmz
 from tests.fuzz.photos import SEEDS as PHOTOS
 from tests.fuzz.photos import exif
 from tests.fuzz.seeds import KEYS, MADE, PRIORS, READINGS, SUFFIXES, recordings
-from tests.fuzz.structured import Structured, bounded, jsons, sentences, table, xml
+from tests.fuzz.structured import Structured, bounded, jsons, lines, sentences, table, xml
 from tests.fuzz.tabled import parquet
 from tests.leaks import released
 from trailveil.errors import TrailveilError
@@ -32,8 +32,10 @@ STRUCTURED: Mapping[str, Structured] = {
 }
 """The mutation that knows a structure of formats."""
 
-MUTATIONS: Mapping[str, Structured] = {row.name: STRUCTURED[row.structure] for row in FORMATS}
-"""The same by the name of a format."""
+MUTATIONS: Mapping[str, Structured] = {
+    row.name: STRUCTURED.get(row.structure, bounded(lines)) for row in FORMATS
+}
+"""The same by the name of a format: of another structure, one that knows lines and words."""
 
 READ = (*(row.name for row in FORMATS), "readings", "photo")
 """What readers are given, in turn."""

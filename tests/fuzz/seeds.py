@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from tests.traces.formats.samples import FULL, SAMPLES
+from tests.traces.formats.samples import BINARY, FULL, SAMPLES
 from tests.traces.formats.traces import PLACES, SECONDS
 from trailveil.errors import TrailveilError
 from trailveil.traces.formats.table import FORMATS, format_of
@@ -105,7 +105,7 @@ def recordings(real: Path | None) -> dict[str, tuple[bytes, ...]]:
 
 def _cut(name: str, data: bytes) -> bytes:
     """A file without its middle; formats that have no parts to leave out stay as they are."""
-    if name in {"FIT", "KMZ", "GeoParquet"} or len(data) <= LARGEST:
+    if name in BINARY or len(data) <= LARGEST:
         return data
     return _whole_json(data) if data.lstrip()[:1] in b"{[" else _whole_lines(data)
 

@@ -230,6 +230,26 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", errors="surrogateescape")
 
 
+_WORD = re.compile(rb"[\w.:+-]+")
+
+
+def lines(rng: Random, data: bytes) -> bytes:
+    """Lines dropped, repeated and swapped, and words changed, of a file of any structure."""
+    rows = data.split(b"\n")
+    at, other = rng.randrange(len(rows)), rng.randrange(len(rows))
+    how = rng.randrange(6)
+    if how == 0:
+        del rows[at]
+    elif how == 1:
+        rows[at:at] = [rows[at]] * rng.choice((1, 2, 40))
+    elif how == 2:
+        rows[at], rows[other] = rows[other], rows[at]
+    elif match := _chosen(rng, _WORD, rows[at]):
+        odd = rng.choice((b"", match.group() * 2, *INTERESTING))
+        rows[at] = _replaced(rows[at], match, odd)
+    return b"\n".join(rows)
+
+
 _SENTENCE = re.compile(rb"\$([^*\r\n]*)\*?(\w*)")
 
 

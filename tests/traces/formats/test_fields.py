@@ -12,8 +12,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.traces.formats.builders import plt, tcx
 from tests.traces.formats.fit_files import EPOCH, RECORD, SINT32, UINT8, UINT32, definition, framed
-from tests.traces.formats.samples import TEXT, plt, tcx
+from tests.traces.formats.samples import TEXT
 from tests.traces.formats.traces import PLACES, SECONDS, written
 from trailveil.errors import InvalidValue, Refused
 from trailveil.traces.fields import FIELDS, NEVER, as_text, check_fields, plain_name, plausible

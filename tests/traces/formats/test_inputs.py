@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.traces.formats.samples import SAMPLES
+from tests.traces.formats.samples import BINARY, SAMPLES
 from tests.traces.formats.traces import PLACES
 from trailveil.errors import UnreadableInput
 from trailveil.files import source
 from trailveil.traces.formats import read
 from trailveil.traces.formats.table import FORMATS, Format
 
-BINARY = {"FIT", "KMZ", "GeoParquet"}
 TEXT = [row for row in FORMATS if row.name not in BINARY]
 
 all_formats = pytest.mark.parametrize("row", FORMATS, ids=[row.name for row in FORMATS])

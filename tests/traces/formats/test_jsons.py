@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.traces.formats.samples import SAMPLES, messages, moving, signals
+from tests.traces.formats.builders import messages, moving, signals
+from tests.traces.formats.samples import SAMPLES
 from tests.traces.formats.traces import PLACES, SECONDS
 from trailveil.errors import UnreadableInput
 from trailveil.traces.cleaning import clean

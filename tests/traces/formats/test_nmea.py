@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.traces.formats.samples import SAMPLES, sentence
+from tests.traces.formats.builders import sentence
+from tests.traces.formats.samples import SAMPLES
 from tests.traces.formats.traces import PLACES
 from trailveil.errors import TrailveilError, UnreadableInput
 from trailveil.traces.cleaning import clean

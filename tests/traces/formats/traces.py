@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats import write
+from trailveil.traces.formats.table import Format
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
@@ -45,6 +46,13 @@ def traces_with_fields(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
         for least, most in [(FIELDS[name].least, FIELDS[name].most)]
     ]
     return replace(trace, fields=tuple((name, np.array(numbers)) for name, numbers in fields)), grid
+
+
+def timed(trace: Trace, row: Format) -> Trace:
+    """The trace, at times that a format has room for."""
+    if not row.whole_seconds:
+        return trace
+    return replace(trace, times=(START + 7 * np.arange(len(trace))) * 10**9)
 
 
 def written(trace: Trace, suffix: str, grid: np.ndarray | None = None) -> bytes:

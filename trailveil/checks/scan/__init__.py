@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.scan.allowed import layout_of
 from trailveil.checks.scan.contents import File, contents, on_grid
 from trailveil.checks.scan.known import Coordinates
 from trailveil.checks.scan.matching import Leak, LeakKind, Moved, Scan, in_order
@@ -63,10 +62,8 @@ def scan(
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
     fixes = format_of(*released).read(second.data, second.where, ALL, most)
     fixes = in_order(trace, fixes)
-    near = fixes
-    if layout_of(second.format).whole:
-        near = on_grid(fixes)
-    moved = compare(trace, protected, near, None if chosen is None else chosen.places(trace))
+    places = None if chosen is None else chosen.places(trace)
+    moved = compare(trace, protected, on_grid(fixes, second.format.step), places)
     accepted = set() if chosen is None or chosen.returns else {LeakKind.RETURN}
     held = further(first, second, trace.positions, protected, fixes, keep)
     return Scan(

@@ -15,12 +15,15 @@ import numpy as np
 
 from trailveil.checks.scan.binary import from_fit, from_kml, from_kmz, from_nmea, from_parquet
 from trailveil.checks.scan.tokens import (
+    NAME,
+    VALUE,
     Emit,
     Place,
     from_json,
     from_json_lines,
     from_plt,
     from_table,
+    from_text,
     from_xml,
 )
 from trailveil.traces.activities import SPORTS
@@ -61,8 +64,7 @@ class Layout:
 
     frame: names that may stand around a field that was kept, and hold nothing of their own.
     computed: of what was released, more rules. types: where the type of a track may stand, once it
-    was kept, and its words. whole: whether a release is, byte by byte, what is
-    written of its fixes; then the rules only tell what else there may be.
+    was kept, and its words.
     """
 
     rules: Mapping[Place, Rule]
@@ -70,7 +72,6 @@ class Layout:
     frame: frozenset[str] = frozenset()
     computed: Callable[[Recording], Mapping[Place, Rule]] | None = None
     types: Mapping[Place, Rule] = field(default_factory=dict)
-    whole: bool = False
 
     def of(self, released: Recording, *, typed: bool = False) -> "Layout":
         """The layout with the rules that are computed of what was released.
@@ -80,6 +81,11 @@ class Layout:
         computed = {} if self.computed is None else self.computed(released)
         types = self.types if typed else {}
         return replace(self, rules={**self.rules, **computed, **types}, computed=None)
+
+    def allows(self, place: Place, text: str, part: str) -> bool:
+        """Whether a release may have a token where it stands, by its looks."""
+        rule = self.rule(place)
+        return rule is not None and (part == NAME or (part == VALUE and fits(rule, text)))
 
     def rule(self, place: Place) -> Rule | None:
         """The rule for a place; None where a release has nothing there."""
@@ -202,20 +208,6 @@ _TCX: Final[dict[Place, Rule]] = {
 }
 
 
-_ANY: Final = re.compile(r".*", re.DOTALL)
-_SPAN: Final = ("timestamp", "start_time", "total_elapsed_time", "total_timer_time")
-_FIT: Final = [
-    *(("file_id", name) for name in ("type", "manufacturer", "product", "time_created")),
-    *(("event", name) for name in ("timestamp", "event", "event_type")),
-    *(("record", name) for name in ("timestamp", "position_lat", "position_long")),
-    *(("lap", name) for name in (*_SPAN, "total_distance", "event", "event_type")),
-    *(("session", name) for name in (*_SPAN, "event", "event_type", "sport")),
-    *(("session", name) for name in ("first_lap_index", "num_laps")),
-    *(("activity", name) for name in ("timestamp", "total_timer_time", "num_sessions", "type")),
-    *(("activity", name) for name in ("event", "event_type")),
-]
-
-
 def _laps(released: Recording) -> dict[Place, Rule]:
     """What TCX states of each track: when it begins, how long and how far it is, as released."""
     if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
@@ -241,7 +233,6 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
         frame=_only("extensions", "TrackPointExtension", "metadata"),
         types={(*_FIX[:2], "type"): _only(*SPORTS.values())},
     ),
-    "FIT": Layout(dict.fromkeys(_FIT, _ANY), whole=True),
     "KML": Layout(_KML, frame=_KML_FRAME),
     "KMZ": Layout({**_KML, ("archive", "name"): _only("doc.kml")}, frame=_KML_FRAME),
     "TCX": Layout(
@@ -259,12 +250,11 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
     "TSV": Layout(_TABLE, tabular=True),
     "GeoParquet": Layout(_PARQUET, tabular=True),
 }
-"""Of formats that are written, by the names of their rows in `trailveil.traces.formats.table`."""
+"""Of formats that are written, by the names of their rows in `trailveil.traces.formats.table`.
 
-
-def layout_of(written: Format) -> Layout:
-    """The layout of a format; of one without, every byte is compared with what is written."""
-    return LAYOUTS.get(written.name, Layout({}, whole=True))
+Of a format without a layout every byte is compared with what is written of its fixes. So it is with
+FIT, in which more can hide than its library shows: bytes between messages, fields of no name.
+"""
 
 
 KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -291,6 +281,12 @@ TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
     "table": from_table,
 }
 """What takes all tokens out of a file, by the structure of its format."""
+
+
+def taker_of(file_format: Format) -> Callable[[bytes, str, Emit], None]:
+    """What takes all tokens out of files of a format: of an unknown structure, runs of text."""
+    return TAKERS.get(file_format.structure, from_text)
+
 
 NAMESPACES: Final = re.compile(
     r"http://(www\.topografix\.com/GPX/1/[01]|www\.garmin\.com/xmlschemas/\w+/v\d|"

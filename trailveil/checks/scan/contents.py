@@ -9,7 +9,7 @@ protected fixes fail.
 import io
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -18,13 +18,12 @@ import numpy as np
 
 from trailveil.checks.scan.allowed import (
     KEPT_AS,
+    LAYOUTS,
     NAMESPACES,
-    TAKERS,
     Layout,
     Role,
     described,
-    fits,
-    layout_of,
+    taker_of,
 )
 from trailveil.checks.scan.known import Coordinates, Number, Tokens, numbers
 from trailveil.checks.scan.matching import Leak, LeakKind
@@ -38,11 +37,10 @@ from trailveil.traces.trace import Recording, Trace
 
 _MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
 _ELSEWHERE: Final[Place] = ("further places",)
+_MOST_WRITTEN = 1_000_000  # tokens of what is written that are known
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
+_HALF = 0.50001  # of a step, with room for rounding
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
-
-
-_HALF_SEMICIRCLE = 90.001 / 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +64,51 @@ def contents(
     coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
     released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
     """
-    typed, take = TYPE in keep, TAKERS[released.format.structure]
-    layout = layout_of(released.format).of(fixes, typed=typed)
+    typed, take = TYPE in keep, taker_of(released.format)
     # A type stands at one place, so that others of that name stay what they are.
     held = [name for name in keep if name != TYPE]
     names = [called for name in held for called in (name, *KEPT_AS.get(name, ()))]
     allowed = frozenset(filter(None, map(_plain, names)))
-    if layout.whole:
-        if _as_written(released, fixes, allowed, typed=typed):
-            return ()
-        leaks: tuple[Leak, ...] = ()
+    layout: Layout | _Written
+    leaks: tuple[Leak, ...] = ()
+    if released.format.name not in LAYOUTS:
+        layout = _Written()
+        for content in _as_written(released, fixes, allowed, typed=typed):
+            if content == released.data:
+                return ()
+            take(content, released.where, layout)
     else:
+        layout = LAYOUTS[released.format.name].of(fixes, typed=typed)
         first = _Slots(layout)
         take(released.data, released.where, first)
         leaks = first.findings(len(fixes))
         if not first.beyond:
             return leaks
     known = Tokens()
-    TAKERS[original.format.structure](original.data, original.where, known)
+    taker_of(original.format)(original.data, original.where, known)
     judge = _Judge(layout, allowed, known, *coordinates)
     take(released.data, released.where, judge)
     leaks = (*leaks, *judge.findings())
-    if layout.whole and not leaks:
+    if isinstance(layout, _Written) and not leaks:
         return (Leak(LeakKind.FIELD, "the file", 1),)
     return leaks
 
 
-def on_grid(released: Recording) -> Recording:
-    """Positions of a format with a grid of its own, where they are nearest to one of releases."""
+def on_grid(released: Recording, step: float) -> Recording:
+    """Positions of a format with steps of its own (degrees), as those of a release that they are.
+
+    What is within half a step of the public grid is on it.
+    """
     with np.errstate(invalid="ignore"):
         grid = np.round(released.positions * MICRO) / MICRO
-        near = np.abs(grid - released.positions) <= _HALF_SEMICIRCLE
+        near = np.abs(grid - released.positions) <= _HALF * step
     return replace(released, positions=np.where(near, grid, released.positions))
 
 
-def _as_written(released: File, fixes: Recording, allowed: Collection[str], *, typed: bool) -> bool:
-    """Whether a file is, byte by byte, what is written of its fixes and of the fields kept."""
+def _as_written(
+    released: File, fixes: Recording, allowed: Collection[str], *, typed: bool
+) -> Iterator[bytes]:
+    """What is written of a file's fixes and of the fields kept: as noise is, and as a cut is."""
     order = np.argsort(fixes.times, kind="stable")
     fields = [
         (name, values[order])
@@ -110,7 +117,7 @@ def _as_written(released: File, fixes: Recording, allowed: Collection[str], *, t
     ]
     times = fixes.times.astype(np.int64)[order]
     # Of noise, places are on the public grid; of a cut, they are as they were recorded.
-    for recording, exact in ((on_grid(fixes), False), (fixes, True)):
+    for recording, exact in ((on_grid(fixes, released.format.step), False), (fixes, True)):
         places, stream = recording.positions[order], io.BytesIO()
         try:
             trace = Trace(
@@ -120,10 +127,32 @@ def _as_written(released: File, fixes: Recording, allowed: Collection[str], *, t
             grid = places if exact else None
             write(trace, stream, released.format.suffixes[0], grid=grid)
         except TrailveilError:
-            return False
-        if stream.getvalue() == released.data:
-            return True
-    return False
+            return
+        yield stream.getvalue()
+
+
+class _Written:
+    """Collects the tokens of what is written, as an `Emit`: what a file may have besides is none.
+
+    Of more than `_MOST_WRITTEN` those that come after are taken for what is not written.
+    """
+
+    frame: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self._tokens: dict[tuple[Place, str], set[str]] = {}
+        self._count = 0
+
+    def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
+        """A token that is written."""
+        texts = self._tokens.setdefault((place, part), set())
+        if self._count < _MOST_WRITTEN and text not in texts:
+            texts.add(text)
+            self._count += 1
+
+    def allows(self, place: Place, text: str, part: str) -> bool:
+        """Whether a token is written where it stands."""
+        return text in self._tokens.get((place, part), ())
 
 
 @lru_cache(maxsize=1000)
@@ -145,7 +174,7 @@ class _Slots:
     def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
         """A token of the release."""
         rule = self._layout.rule(place)
-        if rule is None or part not in {NAME, VALUE} or (part == VALUE and not fits(rule, text)):
+        if not self._layout.allows(place, text, part):
             self.beyond = True
         elif part == VALUE and isinstance(rule, Role):
             self._counts[rule] += count
@@ -171,7 +200,7 @@ class _Judge:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: "Layout | _Written",
         allowed: frozenset[str],
         known: Tokens,
         protected: Coordinates,
@@ -186,8 +215,7 @@ class _Judge:
 
     def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
         """A token of the release."""
-        rule = self._layout.rule(place)
-        if rule is not None and part in {NAME, VALUE} and (part == NAME or fits(rule, text)):
+        if self._layout.allows(place, text, part):
             return
         allowed = self._is_kept(place, part)
         if part == NAME:

@@ -9,6 +9,7 @@ files from strangers are as bounded here.
 import contextlib
 import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 from xml.sax import ContentHandler
@@ -18,7 +19,7 @@ from xml.sax.xmlreader import AttributesImpl
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats.collect import check_depth, parse
 from trailveil.traces.formats.columns import columns_of
-from trailveil.traces.formats.delimited import header_of, rows_in
+from trailveil.traces.formats.delimited import encoding_of, header_of, rows_in
 from trailveil.traces.formats.json_pieces import LARGEST, pieces
 
 Place = tuple[str, ...]
@@ -27,6 +28,8 @@ Place = tuple[str, ...]
 NAME, VALUE, COMMENT = "name", "value", "comment"
 """The parts that a token can be."""
 
+_RUN: Final = re.compile(r"[^\s\x00-\x1f\x7f\ufffd;|<>=\"'(){}\[\]]+")
+_WITH_COMMA: Final = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _DEEPEST = 50  # names of a place; what is deeper has the place of what is around it
 
 
@@ -220,6 +223,23 @@ def from_plt(data: bytes, where: str, emit: Emit) -> None:
         for index, cell in enumerate(cells):
             place = ("header",) if number < 6 else _column(index, "")
             emit(place, cell.strip(), VALUE)
+
+
+def from_text(data: bytes, where: str, emit: Emit) -> None:
+    """Runs of text of a file of any structure, with nothing known of what they mean.
+
+    Numbers and texts that are coded are none; of a release, that they are there is seen all the
+    same: it is compared byte by byte.
+    """
+    encoding = encoding_of(data)
+    if encoding == "cp1252" and b"\0" in data:  # no text: there a letter of its own is any byte
+        encoding = "utf-8"
+    stream = io.TextIOWrapper(io.BytesIO(data), encoding, errors="replace")
+    for line in stream:
+        for run in _RUN.findall(line):
+            for word in (run,) if _WITH_COMMA.fullmatch(run) else run.split(","):
+                if word:
+                    emit(("text",), word, VALUE)
 
 
 def _comment(line: str, emit: Emit) -> None:

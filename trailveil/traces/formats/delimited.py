@@ -120,6 +120,11 @@ def header_of(data: bytes, roles: Roles, *, blanks: bool = False) -> tuple[str, 
     return encoding, _header(head, roles, blanks=blanks)
 
 
+def encoding_of(data: bytes) -> str:
+    """The encoding of a text, by its beginning."""
+    return _decoded(data[:_HEAD])[0]
+
+
 def rows_in(lines: Iterable[str], delimiter: str, where: str) -> Iterator[list[str]]:
     """The rows of lines, as cells; a row may go over several lines, in quotation marks.
 

@@ -55,12 +55,15 @@ _ZIP = b"pk\3\4"  # in small letters; what is in it may be stored as it is
 class Format:
     """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
 
-    structure: what a file is made of, whatever it means: "xml", "json", "json lines", "table",
-    "plt", "nmea", "fit", "kml" (XML with numbers in texts), "kmz", "parquet".
+    structure: what a file is made of, whatever it means, by which the leak scan takes its words:
+    "xml", "json", "json lines", "table", "plt", "nmea", "fit", "kml" (XML with numbers in texts),
+    "kmz", "parquet"; of any other it takes runs of text.
     write: None where files of the format are only read. needs: a package that is not always there,
     and the extra that brings it. names: whether tracks have names in it, once they are kept.
     untimed: whether fixes can be written without their times. lines: whether programs draw a line
-    through each of its segments. fields: those that it has a place for.
+    through each of its segments. fields: those that it has a place for. end_mark: whether a file
+    that is cut off is seen to be. step: degrees between the places that it can hold, where these
+    are not those of the public grid. whole_seconds: whether it holds no other times.
     """
 
     name: str
@@ -74,6 +77,14 @@ class Format:
     untimed: bool = False
     lines: bool = False
     fields: tuple[str, ...] = tuple(FIELDS)
+    end_mark: bool = True
+    step: float = 0.0
+    whole_seconds: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether it holds a release to the last digit."""
+        return not (self.step or self.whole_seconds)
 
 
 def _reader(module: str) -> Reader:
@@ -146,6 +157,7 @@ _TIMELINE = (
 )
 _RECORDED = re.compile(rb"[\dtz:.+-]{10,40}\t[^\t\n]{1,40}\t *\{")  # OwnTracks' .rec
 _JSON = _reader("jsons")
+_TABLE = _reader("delimited")
 
 FORMATS: tuple[Format, ...] = (
     Format(
@@ -169,6 +181,8 @@ FORMATS: tuple[Format, ...] = (
         _writer("fit"),
         lines=True,
         fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature", TYPE),
+        step=180 / 2**31,
+        whole_seconds=True,
     ),
     Format(
         "TCX",
@@ -193,8 +207,15 @@ FORMATS: tuple[Format, ...] = (
         names=True,
         lines=True,
     ),
-    Format("NMEA", (".nmea",), "nmea", _is_nmea, _reader("nmea")),
-    Format("GeoLife", (".plt",), "plt", _begins(b"geolife trajectory"), _reader("plt")),
+    Format("NMEA", (".nmea",), "nmea", _is_nmea, _reader("nmea"), end_mark=False),
+    Format(
+        "GeoLife",
+        (".plt",),
+        "plt",
+        _begins(b"geolife trajectory"),
+        _reader("plt"),
+        end_mark=False,
+    ),
     Format(
         "GeoJSON",
         (".geojson", ".json"),
@@ -218,15 +239,16 @@ FORMATS: tuple[Format, ...] = (
         _writer("parquet"),
         needs=("pyarrow", "parquet"),
     ),
-    Format("CSV", (".csv",), "table", _is_table, _reader("delimited"), _writer("delimited")),
+    Format("CSV", (".csv",), "table", _is_table, _TABLE, _writer("delimited"), end_mark=False),
     Format(
         "TSV",
         (".tsv",),
         "table",
         _is_table,
-        _reader("delimited"),
+        _TABLE,
         _writer("delimited", "write_tabs"),
         untimed=True,
+        end_mark=False,
     ),
 )
 
