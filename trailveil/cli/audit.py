@@ -11,6 +11,7 @@ import click
 from trailveil.checks.attacks.contract import Evidence
 from trailveil.checks.attacks.files import Aligned, aligned, line_of
 from trailveil.checks.attacks.hypotheses import audited
+from trailveil.checks.attacks.registry import ATTACKS, Needs, needing
 from trailveil.checks.attacks.suite import (
     AttackOutcome,
     Effort,
@@ -19,7 +20,6 @@ from trailveil.checks.attacks.suite import (
     attacked_alone,
     file_as_designed,
 )
-from trailveil.checks.attacks.trials import ATTACKS, MAP
 from trailveil.checks.scan import scan
 from trailveil.checks.utility import CELL, compare, together
 from trailveil.cli.options import (
@@ -63,6 +63,10 @@ from trailveil.traces.projection import MICRO
 from trailveil.traces.streets.reading import streets_near
 from trailveil.traces.trace import Trace
 
+HYPOTHESES = "hypotheses"
+NAMES = (*ATTACKS, HYPOTHESES)
+MAPPED = needing(Needs.STREETS)
+
 EXAMPLE = """Examples:
 
 \b
@@ -74,6 +78,13 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx ride.private.gpx --utility
 
 State what was protected, and how, as protect was told it: both ends, unless you say --no-ends."""
+ATTACKERS = "\n".join(
+    [
+        "\b\nAttacks, and what the attacker does or knows:",
+        *(f"  {row.name}: {row.attacker}" for row in ATTACKS.values()),
+        f"  {HYPOTHESES}: tells two places apart, from whole releases of either",
+    ]
+)
 
 
 FOR_ATTACKS = {
@@ -84,7 +95,7 @@ FOR_ATTACKS = {
 """What only attacks take. What `protect` takes may be repeated here, if it is needed or not."""
 
 
-@click.command(cls=WithPlaces, epilog=EXAMPLE)
+@click.command(cls=WithPlaces, epilog=f"{EXAMPLE}\n\n{ATTACKERS}")
 @click.argument("original", type=click.Path(path_type=Path))
 @click.argument("released", type=click.Path(path_type=Path))
 @selecting
@@ -100,7 +111,7 @@ FOR_ATTACKS = {
     "--attack",
     multiple=True,
     metavar="NAME",
-    help="Attack the release besides: all, or one of the attacks in docs; may be repeated.",
+    help=f"Attack the release besides, by {EVERY} or {', '.join(NAMES)}; may be repeated.",
 )
 @click.option(
     "--draws",
@@ -248,10 +259,6 @@ def _pairs(original: Path, released: Path) -> Iterator[tuple[Path, Path]]:
                 yield source, path
 
 
-HYPOTHESES = "hypotheses"
-NAMES = (EVERY, *ATTACKS, HYPOTHESES)
-
-
 def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
     """What attacks make of a release, as an object of JSON. Raises Refused, as reading does."""
     listed, every = options["attack"], EVERY in options["attack"]
@@ -300,7 +307,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     if not outcomes and not audits:
         raise Refused(
             "an attack must be one that is tried on such a release, got none: with --everywhere "
-            "name posterior or kalman (--attack)"
+            f"name {' or '.join(row.name for row in ATTACKS.values() if row.everywhere)} (--attack)"
         )
     return attacks_record(outcomes, audits, file_as_designed(plan, places))
 
@@ -327,16 +334,17 @@ def _alone(
 
 def check_names(names: Sequence[str], *, mapped: bool) -> None:
     """Refuse, as wrong usage, an attack that is none, or one with a map where there is none."""
-    if mapped and not {EVERY, MAP} & set(names):
-        raise click.UsageError("--streets must come with --attack map")
-    if MAP in names and not mapped:
-        raise click.UsageError(
-            "--attack map must come with --streets FILE, got none: name a file of the streets "
-            "around it, of OpenStreetMap (XML or PBF) or GeoJSON"
-        )
+    if mapped and not {EVERY, *MAPPED} & {*names}:
+        raise click.UsageError(f"--streets must come with --attack {' or '.join(MAPPED)}")
     for name in names:
-        if name not in NAMES:
-            raise click.UsageError(f"--attack must be one of {', '.join(NAMES)}, got {name!r}")
+        if name in MAPPED and not mapped:
+            raise click.UsageError(
+                f"--attack {name} must come with --streets FILE, got none: name a file of the "
+                "streets around it, of OpenStreetMap (XML or PBF) or GeoJSON"
+            )
+        if name not in (EVERY, *NAMES):
+            known = ", ".join((EVERY, *NAMES))
+            raise click.UsageError(f"--attack must be one of {known}, got {name!r}")
 
 
 def refusal(tried: dict[str, Any], released: Path) -> Refused | None:
@@ -353,7 +361,7 @@ def refusal(tried: dict[str, Any], released: Path) -> Refused | None:
     by = {attack["attack"] for attack in tried["attacks"] if attack["verdict"] in wrong}
     advice = "ask for more (--radius), or for a prior of how this person moves (--prior; see "
     advice += "docs/validation.md)"
-    if by == {MAP}:
+    if by and by <= {*MAPPED}:
         advice = "a map undoes noise: release nothing around it (--mechanism cut)"
     return Refused(
         f"no attack must come nearer than was promised, got {tried['beaten']} that did: "

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from tests.exposed import variances_left
-from trailveil.checks.attacks import suite, trials
-from trailveil.checks.attacks.trials import Trial
+from trailveil.checks.attacks import suite
+from trailveil.checks.attacks.registry import ATTACKS
+from trailveil.checks.attacks.scenes import Trial
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.guarantee import Guarantee
@@ -60,7 +61,7 @@ def deviations(plan: Plan) -> list[tuple[str, float]]:
 
 def _best(plan: Plan) -> list[tuple[str, Trial]]:
     (scene,) = suite._scenes(plan, None, ())
-    tried = trials.ATTACKS["posterior"](scene)
+    tried = ATTACKS["posterior"].tried(scene)
     # A stranger is tried on somebody who moved within the part, and on somebody who did not.
     first = scene.exposures[0].adversary
     others = [exposure.adversary for exposure in scene.exposures[1:]]

@@ -14,8 +14,8 @@ import pytest
 from tests.checks.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
 from trailveil.checks.attacks import suite, worlds
+from trailveil.checks.attacks.registry import ATTACKS
 from trailveil.checks.attacks.suite import AttackOutcome, Effort, Verdict, attacked
-from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
@@ -77,8 +77,9 @@ def test_the_root_mean_square_agrees(
             errors.append(error)
         return error
 
-    trials = ATTACKS["posterior"]
-    monkeypatch.setitem(ATTACKS, "posterior", lambda *args: trials(*args)[index : index + 1])
+    row = ATTACKS["posterior"]
+    first = replace(row, trials=lambda scene: row.tried(scene)[index : index + 1])
+    monkeypatch.setitem(ATTACKS, "posterior", first)
     monkeypatch.setattr(suite, "_simulated", noting)
     tried(plan, "posterior")
     rms = float(np.sqrt(np.mean(np.square(errors[0])) / 2))

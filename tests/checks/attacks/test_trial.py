@@ -1,13 +1,16 @@
 """When an attack has beaten a promise: never by chance, and always where it comes too near."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from tests.checks.attacks.designs import bumps, designed
 from tests.rides import ride
 from trailveil.checks.attacks.hypotheses import audited
+from trailveil.checks.attacks.registry import ATTACKS
 from trailveil.checks.attacks.suite import LEVEL, _scenes, beaten, circle_68, easier
-from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import Adversary
@@ -84,6 +87,23 @@ def test_a_cut_is_attacked_at_the_pace_that_it_is_promised_for(
 
     monkeypatch.setattr(Adversary, "believes", noted)
     (scene,) = _scenes(plan, None, ())
-    ATTACKS["posterior"](scene)
+    ATTACKS["posterior"].tried(scene)
     next(audited(plan, 100, generator=np.random.default_rng(1)))
     assert paces == [at_speed(plan.request.kernel, 4.0 * share)] * 2
+
+
+@pytest.mark.parametrize("uncertain", [0, 60, 120])
+def test_an_attacker_knows_as_much_as_the_noise_reckons_with(uncertain: int) -> None:
+    """To the step of the recording: nothing nearer, and nothing much further."""
+    trace = ride(121, 30.0, still=(50, 70))
+    plan = designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
+    plan = replace(plan, request=replace(plan.request, uncertain=uncertain))
+    (scene,) = _scenes(plan, None, ())
+    begin, end = scene.span
+    for knowledge in plan.request.adversaries:
+        known = scene.known_to(knowledge.name).times
+        outward = knowledge.path if knowledge.place is None else knowledge.place
+        assert (known.size == 1) == (knowledge.place is not None)
+        assert (known.size == 0) == (outward is None)
+        if outward is not None:
+            assert 0 <= np.maximum(begin - known, known - end).min() - outward - uncertain < 30.0

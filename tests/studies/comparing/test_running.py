@@ -121,7 +121,7 @@ def test_mechanisms_and_attacks_of_ones_own_run_on_workers() -> None:
 
 def test_all_of_the_tables_can_be_sent_to_workers() -> None:
     for function in {**MECHANISMS, **ATTACKS, **METRICS}.values():
-        assert pickle.loads(pickle.dumps(function)) is function
+        assert pickle.loads(pickle.dumps(function)) == function
 
 
 def test_what_cannot_be_sent_to_workers_is_refused_in_words() -> None:

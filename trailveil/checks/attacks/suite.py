@@ -15,18 +15,10 @@ from trailveil.checks.attacks import worlds
 from trailveil.checks.attacks.contract import Background, Estimate, Evidence, OnGrid, TruePlaces
 from trailveil.checks.attacks.files import Drawn, drawn
 from trailveil.checks.attacks.on_streets import usual_pace
-from trailveil.checks.attacks.trials import (
-    ALONE,
-    ATTACKS,
-    EVERYWHERE,
-    MAP,
-    PLACES,
-    Scene,
-    Trial,
-    around,
-)
+from trailveil.checks.attacks.registry import Needs, chosen
+from trailveil.checks.attacks.scenes import Scene, Trial
+from trailveil.checks.attacks.trials import PLACES, around
 from trailveil.checks.attacks.worlds import World, measured, noises, recordings, released, rides
-from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.guarantee import CIRCLE_68
@@ -181,17 +173,17 @@ def attacked(
     Of noise for every place, at the first fix, the one in the middle and the last.
     Raises InvalidValue for a name that is none.
     """
-    chosen = _chosen(names, bool(tracks), streets is not None)
+    rows = chosen(names, _given(tracks, streets))
     effort, generator = effort or Effort(), generator or worlds.fresh()
     for bare in _scenes(plan, file, tuple(tracks)):
         scene = replace(bare, streets=streets)
-        for name in chosen:
+        for row in rows:
             if plan.everywhere:
-                trials = EVERYWHERE[name](scene, plan.everywhere) if name in EVERYWHERE else []
+                trials = row.everywhere(scene, plan.everywhere) if row.everywhere else []
             else:
-                trials = ATTACKS[name](scene)
+                trials = row.tried(scene)
             for trial in trials:
-                yield _outcome(scene, trial, effort, generator)
+                yield _outcome(row.name, scene, trial, effort, generator)
 
 
 def file_as_designed(plan: Plan, file: FloatArray) -> tuple[Drawn, ...]:
@@ -228,7 +220,10 @@ def _scenes(plan: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
             if not plan.everywhere:
                 finding, pace = plan.findings[part], request.slowest.speed
                 through = request.paces.around(finding.stretch, finding.sides).speed
-                scene = replace(scene, exposures=finding.exposures, floors=(pace, through))
+                known = request.adversaries
+                scene = replace(
+                    scene, exposures=finding.exposures, floors=(pace, through), knowledge=known
+                )
             yield replace(scene, uncertain=float(request.uncertain))
 
 
@@ -253,42 +248,40 @@ def attacked_alone(
         inside = times[(times >= begin) & (times <= end)]
         secrets.append(Secret.mean(inside) if inside.size > 1 else Secret.at((begin + end) / 2))
     known = Background(tuple(secrets), kernel, tracks=tuple(tracks), streets=streets)
-    for name in _chosen(names, bool(tracks), streets is not None):
-        if name not in ALONE:
+    for row in chosen(names, _given(tracks, streets)):
+        if not row.alone:
             continue
-        for part, estimate in enumerate(ALONE[name](released, known)):
+        for part, estimate in enumerate(row.attack(released, known)):
             if estimate is None:
-                yield AttackOutcome(name, part, "", None, None, None, None, None, Verdict.NOTHING)
+                yield AttackOutcome(
+                    row.name, part, "", None, None, None, None, None, Verdict.NOTHING
+                )
                 continue
             of = secrets[part]
             at = np.transpose([np.interp(of.times, times, axis) for axis in fixes.T])
             error = float(estimate.errors(of.weights[0] @ at)[0])
-            yield AttackOutcome(name, part, "", None, None, None, None, error, Verdict.NOT_PROMISED)
+            yield AttackOutcome(
+                row.name, part, "", None, None, None, None, error, Verdict.NOT_PROMISED
+            )
 
 
-def _chosen(names: Sequence[str] | None, tracks: bool, streets: bool) -> list[str]:
-    if names is None:
-        needed = {"known-paths": tracks, MAP: streets}
-        return [name for name in ATTACKS if needed.get(name, True)]
-    unknown = [name for name in names if name not in ATTACKS]
-    if unknown:
-        raise InvalidValue(f"an attack must be {', '.join(ATTACKS)}, got {unknown[0]!r}")
-    if "known-paths" in names and not tracks:
-        raise InvalidValue("known-paths must have earlier tracks, got none: name files of them")
-    if MAP in names and not streets:
-        raise InvalidValue("map must have a street network, got none: name a file of streets")
-    return [name for name in ATTACKS if name in names]
+def _given(tracks: Sequence[FloatArray], streets: Network | None) -> list[Needs]:
+    return [
+        need
+        for need, stands in ((Needs.TRACKS, bool(tracks)), (Needs.STREETS, streets is not None))
+        if stands
+    ]
 
 
 def _outcome(
-    scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator
+    name: str, scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator
 ) -> AttackOutcome:
     fixes = np.broadcast_to(scene.fixes, (1, *scene.fixes.shape))
     truth = scene.truth(trial.secret, still=trial.still)
     attempt = _tried(scene, trial, fixes, _draws(scene, trial, effort), generator)
     promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
     outcome = AttackOutcome(
-        trial.name,
+        name,
         scene.part,
         (trial.believed or trial.who).name,
         promised,

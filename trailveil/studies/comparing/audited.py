@@ -1,7 +1,7 @@
 """The attacks of `audit`, on what others release: each adversary of them with what it knows."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -15,17 +15,11 @@ from trailveil.checks.attacks.contract import (
     OnGrid,
     TruePlaces,
 )
-from trailveil.checks.attacks.estimators import (
-    average,
-    circle_of_holes,
-    circle_of_stay,
-    edges_of_hole,
-    kalman_smoother,
-    known_paths,
-)
+from trailveil.checks.attacks.estimators import known_paths
 from trailveil.checks.attacks.exact import EXACT
 from trailveil.checks.attacks.on_streets import on_streets
 from trailveil.checks.attacks.posterior import posterior_mean
+from trailveil.checks.attacks.registry import ATTACKS
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, Scaled
 from trailveil.privacy.adversaries import at_speed
@@ -177,29 +171,26 @@ def _simply(attack: AuditAttack, released: Sighting, known: Clues) -> Places:
     return _places(estimates)
 
 
-def kalman(released: Sighting, known: Clues) -> Places:
-    """One who takes noise to be independent, and smooths."""
-    return _simply(kalman_smoother, released, known)
+@dataclass(frozen=True, slots=True)
+class ByItself:
+    """An attack of `audit` that needs nothing but the release. alone: not even of its noise."""
+
+    attack: AuditAttack
+    alone: bool
+
+    def __call__(self, released: Sighting, known: Clues) -> Places:
+        """Places and deviations, as every attack has them."""
+        if self.alone:
+            return _simply(self.attack, released, known)
+        return _places(_asked(self.attack, released, known, _background(released, known)))
 
 
-def mean(released: Sighting, known: Clues) -> Places:
-    """The mean of the fixes released while the secret was."""
-    return _simply(average, released, known)
-
-
-def circle(released: Sighting, known: Clues) -> Places:
-    """The centre of a circle through the fixes of the stay."""
-    return _simply(circle_of_stay, released, known)
-
-
-def edges(released: Sighting, known: Clues) -> Places:
-    """A smooth line between the fixes before and after."""
-    return _simply(edges_of_hole, released, known)
-
-
-def holes(released: Sighting, known: Clues) -> Places:
-    """The centre of a circle through all edges of what is left out."""
-    return _simply(circle_of_holes, released, known)
+BY_THEMSELVES = {
+    name: ByItself(row.attack, row.alone)
+    for name, row in ATTACKS.items()
+    if row.trials is None and not row.needs
+}
+"""By their names."""
 
 
 def lattice(released: Sighting, known: Clues) -> Places:
