@@ -41,7 +41,11 @@ def test_promises_of_a_passed_place_use_the_slower_pace() -> None:
 
 def test_what_is_stated_twice_is_the_same() -> None:
     assert {name: (ACTIVITIES[name], MIDDLE[name]) for name in ACTIVITIES} == FLOORS
-    assert list(NAMES.values()) == [request.KNOWS_PATH, request.KNOWS_PLACE, request.STRANGER]
+    known = {
+        each.name: "path" if each.path is not None else "" if each.place is None else "place"
+        for each in request.Request(()).adversaries
+    }
+    assert known == NAMES
     assert request.HAS_THE_REST == HAS_THE_REST
 
 

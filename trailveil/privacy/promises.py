@@ -31,12 +31,12 @@ _STATED = (
 # The least pace of each activity (m/s), at an end and in the middle of a recording, as people have
 # been seen to move (docs/activities.md): stated a second time, as no table of the designer is used.
 FLOORS = {"walk": (0.92, 0.49), "run": (0.92, 0.49), "ride": (1.4, 1.2), "drive": (3.6, 2.5)}
-# What adversaries are called: who has a cut track, and by what they know, against whom noise is.
+# What adversaries are called: who has a cut track, and against whom noise is, with what they know.
 HAS_THE_REST = "someone who has the rest of your track and a map"
 NAMES = {
-    "path": "someone who knows your path",
-    "place": "someone who knows one true place",
-    "": "a stranger",
+    "someone who knows your path": "path",
+    "someone who knows one true place": "place",
+    "a stranger": "",
 }
 UNCHECKED = (
     "the sentences of warnings and of what is not protected",
@@ -110,10 +110,11 @@ def _stated(report: dict[str, Any]) -> Iterator[Check]:
     parts, method, target = report["secrets"], report["mechanism"]["name"], report["target"]
     for number, part in enumerate(parts, 1):
         designs = report["designs"]
-        against = [HAS_THE_REST] if method != "noise" else []
-        if method != "cut":
-            against += [_called(adversary) for adversary in designs[number - 1]["adversaries"]]
-        same = [exposure["adversary"] for exposure in part["exposures"]] == against
+        called = [exposure["adversary"] for exposure in part["exposures"]]
+        has_the_rest = called[:1] == [HAS_THE_REST]
+        known = designs[number - 1]["adversaries"] if method != "cut" else []
+        same = has_the_rest == (method != "noise")
+        same &= [NAMES.get(name) for name in called[has_the_rest:]] == [_knows(it) for it in known]
         yield Check(f"part {number}: adversaries are called by what they know", same)
         cut = (part["cut_s"] is None) == (method == "noise")
         yield Check(f"part {number}: it has a cut where the mechanism has one", cut)
@@ -132,9 +133,9 @@ def _stated(report: dict[str, Any]) -> Iterator[Check]:
     )
 
 
-def _called(adversary: dict[str, Any]) -> str:
-    """What the program calls an adversary of a design."""
-    return NAMES[next((x for x in ("path", "place") if adversary[x] is not None), "")]
+def _knows(adversary: dict[str, Any]) -> str:
+    """What an adversary of a design knows, as `NAMES` has it."""
+    return next((x for x in ("path", "place") if adversary[x] is not None), "")
 
 
 def _is_shown(moment: int, words: str) -> bool:
