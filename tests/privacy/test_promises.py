@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.promises import FLOORS, HAS_THE_REST, NAMES, _odds, promises
 from trailveil.release import request
@@ -43,7 +44,7 @@ def test_what_is_stated_twice_is_the_same() -> None:
     assert {name: (ACTIVITIES[name], MIDDLE[name]) for name in ACTIVITIES} == FLOORS
     known = {
         each.name: "path" if each.path is not None else "" if each.place is None else "place"
-        for each in request.Request(()).adversaries
+        for each in request.Request((), who=tuple(Named)).adversaries
     }
     assert known == NAMES
     assert request.HAS_THE_REST == HAS_THE_REST

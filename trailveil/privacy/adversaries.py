@@ -1,9 +1,9 @@
 """The sets of adversaries that a release is made against, by name.
 
-The default is all of them: an adversary who knows nothing but how people move, one true place
-besides, the path but for some minutes around the secret, that this person stands still, and that
-this person walks or drives. Noise in continuous time is made against three of them. A set that is
-stated has the plain one as well.
+The default is those that designs ship for: an adversary who knows nothing but how people move, one
+true place besides, the path but for some minutes around the secret, that this person stands still,
+and that this person walks or drives. Noise in continuous time is made against three of them. A set
+that is stated has the plain one as well.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,11 +30,12 @@ class Named(StrEnum):
     SPEEDS = "speeds"
 
 
-DEFAULT = tuple(Named)
+DEFAULT = (Named.PLAIN, Named.STILL, Named.POINT, Named.PATH, Named.SPEEDS)
+"""A further one is stated by name: releases by default stay what they are."""
 
 
 def named(stated: Iterable[str]) -> tuple[Named, ...]:
-    """Adversaries by their names, the plain one among them; "default" is all of them."""
+    """Adversaries by their names, the plain one among them; "default" is all of `DEFAULT`."""
     names = {Named.PLAIN}
     for name in stated:
         if name == "default":
