@@ -68,6 +68,8 @@ MADE = {"TCX": tcx, "GeoLife": plt, "FIT": fit}
 def row(one: Format) -> str:
     """The speeds of a format, as a row of the table."""
     written = "-"
+    if one.write is None and one.name not in MADE:
+        return f"| {one.name} | no file is made here | - |"
     if one.write is None:
         data = MADE[one.name]()
     else:
