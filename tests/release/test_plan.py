@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.rides import ride
 from trailveil.errors import InvalidValue, Refused
-from trailveil.gp.kernels import RBF, Constant, IntegratedOU, White
+from trailveil.gp.kernels import RBF
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism, no_noise
@@ -21,7 +21,7 @@ from trailveil.release.drawing import draw, noise_of, on_lattice
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.request import HAS_THE_REST, Method, Request
-from trailveil.traces.projection import MICRO, Frame, placed
+from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
 
@@ -280,66 +280,6 @@ def test_seconds_out_of_range(uncertain: int, steady: int) -> None:
 def test_an_order_must_be_above_one() -> None:
     with pytest.raises(InvalidValue, match="order must be a number above 1 and below 1,0"):
         Request((), order=1.0)
-
-
-OTHERS: dict[str, Any] = {
-    "radius": 201.0,
-    "epsilon": 1.0000001,
-    "order": 4.0,
-    "withhold": 0.0,
-    "who": (Named.PLAIN,),
-    "leave": 300.0,
-    "method": Method.BOTH,
-    **dict.fromkeys(("floor", "middle"), 0.92),
-    "uncertain": 61,
-    "steady": 301,
-    "kernel": IntegratedOU(3.0, 60.0) + Constant(100_000.0) + White(2.5),
-    "stretches": (stretch(TRACE, 0, 1), *protected()[1:]),
-    "public": ((1, 0.0),),
-    "longest_stay": 7200.0,
-}
-
-
-def identity(trace: Trace, request: Request) -> tuple[bytes, ...]:
-    """Of the same noise for another recording or request."""
-    frame, lattice = placed(trace.positions)
-    plan = replace(MADE, trace=trace, frame=frame, lattice=lattice, request=request)
-    return plan.identity
-
-
-def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
-    request = Request(protected())
-    # How stretches were chosen is for the report, the scale that of the frame, readings are apart.
-    assert {*OTHERS, "returns", "scale", "unit"} == set(Request.__dataclass_fields__)
-    assert replace(request, returns=True).design == request.design
-    nudged = TRACE.positions.copy()
-    nudged[30, 1] += 1e-9
-    later = TRACE.times.copy()
-    later[30] += 1
-    identities = {
-        identity(TRACE, request),
-        *(identity(TRACE, replace(request, **{name: value})) for name, value in OTHERS.items()),
-        identity(replace(TRACE, positions=nudged), request),
-        identity(replace(TRACE, times=later), request),
-    }
-    assert len(identities) == 3 + len(OTHERS)
-
-
-def test_noise_that_differs_by_more_than_rounding_is_drawn_anew() -> None:
-    """Two draws of the same numbers with other factors differ by these numbers alone."""
-    with_rounding, other = (
-        replace(MADE, mechanism=MADE.mechanism.scaled(factor)) for factor in (1 + 1e-11, 1 + 1e-5)
-    )
-    assert with_rounding.identity == MADE.identity != other.identity
-    cut = protect(TRACE, Request(protected(), **DRIVE))
-    assert cut.mechanism.fingerprint == ()
-
-
-def test_what_stretches_are_called_does_not_decide_it() -> None:
-    request = Request(protected())
-    named = tuple(replace(stretch, label="home", by_place=True) for stretch in request.stretches)
-    assert identity(TRACE, replace(request, stretches=named)) == identity(TRACE, request)
-    assert identity(TRACE, replace(request, radius=100)) == identity(TRACE, request)
 
 
 def spaced(*seconds: float) -> Trace:
