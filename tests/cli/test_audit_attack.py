@@ -10,13 +10,13 @@ import pytest
 from click.testing import Result
 
 from tests.cli.commands import run
-from tests.rides import gpx, ride
+from tests.rides import gpx, ride, written
 from trailveil.checks.attacks import hypotheses, worlds
 from trailveil.checks.attacks.registry import ATTACKS
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.traces.streets.town import write_example
+from trailveil.traces.streets.town import as_trace, town, town_ride, write_example
 
 pytestmark = pytest.mark.slow
 
@@ -208,9 +208,11 @@ def test_a_map_finds_what_noise_hides_and_not_what_is_cut(
 def test_a_map_undoes_noise_loudly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, the_same_draws: None
 ) -> None:
+    """A fix every 20 s is enough: the riders that are tried take as long as there are fixes."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_example(tmp_path)
-    ride, shared = tmp_path / "town-ride.gpx", tmp_path / "shared.gpx"
+    ride = written(tmp_path / "ride.gpx", as_trace(*town_ride(town(), seed=3, step=20.0)))
+    shared = tmp_path / "shared.gpx"
     asked = ("--no-ends", "--at", "07:40", "--tz", "UTC", "--no-returns", "--mechanism", "noise")
     assert run("protect", ride, "-o", shared, *asked).exit_code == 0
     mapped = ("--attack", "map", "--draws", "100", "--streets", tmp_path / "town.geojson")

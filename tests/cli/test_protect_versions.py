@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import done, refused, run
-from tests.rides import ride
+from tests.rides import ride, written
 from trailveil.traces.formats import write
 from trailveil.traces.loading import load
 from trailveil.traces.trace import Trace
@@ -104,8 +104,12 @@ def test_each_file_that_is_taken_back_is_named(source: Path) -> None:
     assert "You took back x.gpx (made 20" in " ".join(again.split())
 
 
-def test_versions_beside_other_versions_say_that_all_is_told(source: Path) -> None:
-    """Two families of noise together: what one of them tells is not what all tell."""
+def test_versions_beside_other_versions_say_that_all_is_told(tmp_path: Path) -> None:
+    """Two families of noise together: what one of them tells is not what all tell.
+
+    Of a fix a minute: what two noises tell together takes exact numbers, ever more for more fixes.
+    """
+    source = written(tmp_path / "ride.gpx", ride(50, 12.0))
     words = ("--mechanism", "noise", "--version", "a", "--radius", "50")
     done("protect", source, *WHAT, *words)
     again = ("--mechanism", "noise", "--version", "b", "--radius", "60", "--version", "c")

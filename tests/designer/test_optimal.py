@@ -192,12 +192,13 @@ def test_one_place_that_an_adversary_may_know_as_in_the_design_document() -> Non
 
 @pytest.mark.slow
 def test_a_smooth_prior_and_a_place_that_may_be_known() -> None:
-    times = np.arange(0.0, 3000.0, 5.0)
+    """Of 600 fixes, the 100 around the place: all of the noise is there."""
+    times = np.arange(0.0, 3000.0, 5.0)[280:380]
     prior = Prior(Matern32(120.0, 500.0) + White(3.0), times)
     mechanism, certificate = design(
-        prior, [Secret.at(times[330])], bounds=[1e-5], adversaries=(PLAIN, Adversary.knows_point())
+        prior, [Secret.at(1650.0)], bounds=[1e-5], adversaries=(PLAIN, Adversary.knows_point())
     )
-    assert mechanism.rms == pytest.approx(84.81, abs=0.1)
+    assert (mechanism.noise_trace / 600) ** 0.5 == pytest.approx(84.81, abs=0.1)
     assert certificate.outcomes[0].effective <= 1e-5
     assert certificate.proved
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
+from scipy.linalg import solve_triangular
 
 from tests.oracles.dense_movement import MP, Returning, Rows, variance_of
 from trailveil.designer.window import window_noise
@@ -61,7 +62,8 @@ def test_a_cost_is_that_of_the_innovations(smoothness: int, step: float, sides: 
         rows = np.vstack([rows, motion.velocity(*times)])
         signs = np.where(times < 0, -1.0, 1.0) * (away > 0)
         values = np.hstack([values, signs * phi.derivative()(away)])
-    drawn = np.linalg.lstsq(rows, values, rcond=None)[0]
+    root = np.linalg.qr(rows.T, mode="r")  # Sigma = R^T R
+    drawn = solve_triangular(root, values, trans="T")
     movement = Matern(smoothness, STD, LENGTH, 0)
     expected = sides * float(w @ movement.cost(KNOTS) @ w) + movement.inside(WINDOW, sides)
     assert 0.998 * expected < drawn @ drawn < expected * (1 + 1e-9)
