@@ -1,8 +1,10 @@
 """What holds for every test: no network, no real user folder, the same examples every time."""
 
 import os
+import signal
 import socket
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -76,6 +78,29 @@ def user_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home / name.lower()))
     return home
+
+
+@pytest.fixture
+def program(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Run the program with some words, in a folder of its own: exit status, stdout, stderr.
+
+    In this process: quicker than one of its own, and the same but for signals.
+    """
+    from trailveil.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def once(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["trailveil", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capfd.readouterr()
+
+    return once
 
 
 def _is_here(host: str) -> bool:

@@ -156,7 +156,7 @@ def test_a_place_with_a_name_takes_no_such_prior() -> None:
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_ledger_reckons_with_strangers_and_with_the_prior(name: str) -> None:
     """Two parts whose noises meet, of one place: no less than the dense loss of both together."""
-    coarse = ride(150, 40.0, still=(70, 80))  # what is dense below grows with the cube of the fixes
+    coarse = ride(75, 80.0, still=(35, 40))  # what is dense below grows with the cube of the fixes
     made = protect(coarse, request(PRIORS[name], (BEGIN, END), (4000, 4200)))
     kernels = kernels_for(made.request)
     assert PRIORS[name] in kernels

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,19 @@ def refused(process: subprocess.CompletedProcess[str], status: int = 1) -> str:
     return process.stderr
 
 
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def call(program: Callable[..., tuple[int, str, str]]) -> Call:
+    """As `trailveil`, in this process: where nothing but words and files is looked at."""
+
+    def called(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(words, *program(*map(str, words)))
+
+    return called
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "ride.gpx"
@@ -117,22 +131,22 @@ def test_nothing_but_times_and_moved_positions_leaves(source: Path, tmp_path: Pa
 
 
 def test_the_same_again_is_the_same_file_and_another_is_refused(
-    source: Path, tmp_path: Path
+    source: Path, tmp_path: Path, call: Call
 ) -> None:
     first, again = tmp_path / "a.gpx", tmp_path / "b.gpx"
     assert trailveil("protect", source, "-o", first).returncode == 0
     assert trailveil("protect", source, "-o", again).returncode == 0
     assert first.read_bytes() == again.read_bytes()
     other = tmp_path / "c.gpx"
-    assert "--again" in refused(trailveil("protect", source, "-o", other, "--epsilon", "2"))
+    assert "--again" in refused(call("protect", source, "-o", other, "--epsilon", "2"))
     crop = tmp_path / "crop.gpx"
     crop.write_text(gpx(ride()[10:50]), encoding="utf-8")
-    assert "--again" in refused(trailveil("protect", crop, "-o", other))
+    assert "--again" in refused(call("protect", crop, "-o", other))
     thinned = tmp_path / "thinned.gpx"
     thinned.write_text(gpx(ride()[::3]), encoding="utf-8")
-    assert "--again" in refused(trailveil("protect", thinned, "-o", other))
+    assert "--again" in refused(call("protect", thinned, "-o", other))
     assert not other.exists()
-    found = trailveil("protect", source, "-o", other, "--epsilon", "2", "--again", "--json")
+    found = call("protect", source, "-o", other, "--epsilon", "2", "--again", "--json")
     assert found.returncode == 0
     assert "released before" in " ".join(json.loads(found.stdout)["warnings"])
 
@@ -165,10 +179,10 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_bad_files_are_refused_in_one_line(name: str, tmp_path: Path, call: Call) -> None:
     source = tmp_path / "bad.gpx"
     source.write_text(BAD_FILES[name], encoding="utf-8")
-    line = refused(trailveil("protect", source))
+    line = refused(call("protect", source))
     assert "bad.gpx" in line
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["bad.gpx"]
 
@@ -197,25 +211,27 @@ BAD_OPTIONS: list[tuple[int, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("status", "options"), BAD_OPTIONS, ids=str)
-def test_bad_options(status: int, options: tuple[str, ...], source: Path, tmp_path: Path) -> None:
-    refused(trailveil("protect", source, *options), status)
+def test_bad_options(
+    status: int, options: tuple[str, ...], source: Path, tmp_path: Path, call: Call
+) -> None:
+    refused(call("protect", source, *options), status)
     assert not (tmp_path / "ride.private.gpx").exists()
 
 
-def test_outputs_that_must_not_be(source: Path, tmp_path: Path) -> None:
+def test_outputs_that_must_not_be(source: Path, tmp_path: Path, call: Call) -> None:
     text = source.read_bytes()
-    refused(trailveil("protect", source, "-o", source, "--overwrite"))
+    refused(call("protect", source, "-o", source, "--overwrite"))
     link = tmp_path / "link.gpx"
     link.symlink_to(source)
-    refused(trailveil("protect", source, "-o", link, "--overwrite"))
+    refused(call("protect", source, "-o", link, "--overwrite"))
     taken = tmp_path / "taken.gpx"
     taken.write_text("mine", encoding="utf-8")
-    refused(trailveil("protect", source, "-o", taken))
+    refused(call("protect", source, "-o", taken))
     assert taken.read_text(encoding="utf-8") == "mine"
-    refused(trailveil("protect", source, "-o", tmp_path / "nowhere" / "a.gpx"))
-    refused(trailveil("protect", source, "-o", tmp_path))
-    refused(trailveil("protect", tmp_path / "missing.gpx"))
-    refused(trailveil("protect", tmp_path))
+    refused(call("protect", source, "-o", tmp_path / "nowhere" / "a.gpx"))
+    refused(call("protect", source, "-o", tmp_path))
+    refused(call("protect", tmp_path / "missing.gpx"))
+    refused(call("protect", tmp_path))
     assert source.read_bytes() == text
     assert trailveil("protect", source, "-o", taken, "--overwrite").returncode == 0
 

@@ -28,7 +28,7 @@ from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.trace import Trace
 
 # In continuous integration fewer: see `sweep`.
-KILLS, KILLS_IN_SHORT, KILLS_OF_CUTS = 50, 20, 12
+KILLS, KILLS_IN_SHORT, KILLS_OF_CUTS, CUTS_IN_SHORT = 50, 10, 12, 6
 WORDS = [sys.executable, "-m", "trailveil", "live", "--columns", "time,lat,lon"]
 SIMPLE = ["--everywhere", "--slow-for", "0"]
 
@@ -124,13 +124,13 @@ def test_killed_at_random_moments_it_goes_on_with_the_same_noise(
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_a_cut_stays_a_cut(tmp_path: Path) -> None:
+def test_killed_at_random_moments_a_cut_stays_a_cut(tmp_path: Path, sweep: Sweep) -> None:
     rng, state, times = Random(25), tmp_path / "state", np.arange(40_000)
     ledger = open_ledger(state / "trailveil")
     save_places(ledger, [HOME])
     trace = trace_of(times, np.stack([3000 * np.sin(times / 500), 9.0 * np.cos(times)], axis=1), AT)
     whole, printed, position = lines(trace), list[str](), 0
-    for _ in range(KILLS_OF_CUTS):
+    for _ in sweep(range(KILLS_OF_CUTS), CUTS_IN_SHORT):
         output = tmp_path / "out.csv"
         process = started(state, output, ["--activity", "drive"])
         fed(process, whole[max(0, position - 5) :], output, rng)
