@@ -190,10 +190,14 @@ def test_a_kink_at_the_window_would_prove_nothing(seconds: float) -> None:
 
 # Few metres, where the 10 m to which a place is known are many, and far more than movement leaves.
 @pytest.mark.parametrize(
-    ("radius", "epsilon", "order"),
-    [(5.0, 5.0, 1.5), (10.0, 1.0, 5.0), (20.0, 0.1, 50.0), (1000.0, 5.0, 5.0)],
+    ("radius", "epsilon", "order", "seconds", "sides"),
+    [
+        (5.0, 5.0, 1.5, 120.0, 1),
+        (10.0, 1.0, 5.0, 720.0, 2),
+        (20.0, 0.1, 50.0, 120.0, 1),
+        (1000.0, 5.0, 5.0, 720.0, 2),
+    ],
 )
-@pytest.mark.parametrize(("seconds", "sides"), [(120.0, 1), (720.0, 2)])
 def test_noise_for_any_radius_is_proved(
     radius: float, epsilon: float, order: float, seconds: float, sides: int
 ) -> None:

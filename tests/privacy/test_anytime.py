@@ -121,8 +121,9 @@ def around(length: float) -> FloatArray:
     return np.concatenate([20_000 - ahead[::-1], 20_000 + stay_, 20_000 + length + ahead])
 
 
-@pytest.mark.parametrize("length", [0.0, 30.0, 480.0])
-@pytest.mark.parametrize("speed", [1.0, 3.0, 10.0])
+@pytest.mark.parametrize(
+    ("length", "speed"), [(0.0, 1.0), (0.0, 10.0), (30.0, 3.0), (480.0, 1.0), (480.0, 10.0)]
+)
 def test_a_dense_series_tells_nearly_as_much_as_the_bound_says(length: float, speed: float) -> None:
     times, at, nothing = around(length), 20_000.0, np.empty(0)
     window = (at, at + length) if length else None

@@ -234,7 +234,9 @@ def test_numbers_out_of_range_are_refused(numbers: tuple[int, float, float, int]
 def honest(request: pytest.FixtureRequest) -> dict[str, Any]:
     movement = Matern(request.param[0], 1000.0, 300.0, request.param[1])
     who = [Knowledge("place", movement, place=60), Knowledge("path", movement, path=240)]
-    return window_noise(120.0, 2, who, BOUND).proof
+    proof = window_noise(120.0, 2, who, BOUND).proof
+    assert check(proof) == []
+    return proof
 
 
 FAULTS: dict[str, Any] = {
@@ -253,7 +255,6 @@ FAULTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_rejected(honest: dict[str, Any], name: str) -> None:
-    assert check(honest) == []
     design = {
         **honest,
         "adversaries": [{**adversary, **FAULTS[name]} for adversary in honest["adversaries"]],

@@ -1,4 +1,4 @@
-"""Every place at once: what the release promises, against dense algebra and real processes."""
+"""Every place at once: what the release promises, against dense algebra, and by the command."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.rides import ride, run, written
+from tests.cli.commands import done, run
+from tests.rides import ride, written
 from trailveil.errors import InvalidValue
 from trailveil.gp.kernels import Constant, IntegratedOU, White
 from trailveil.privacy.adversary import PLAIN, Adversary, exposure
@@ -77,11 +78,8 @@ def test_stretches_are_refused() -> None:
 
 def test_the_command_end_to_end(tmp_path: Path) -> None:
     source = written(tmp_path / "ride.gpx", ride(120, 5.0))
-    env = {"XDG_STATE_HOME": str(tmp_path / "state")}
     report = tmp_path / "report.json"
-    done = run("protect", source, "--everywhere", "--json", "--report", report, env=env)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = json.loads(done("protect", source, "--everywhere", "--json", "--report", report))
     assert said["worst"]["epsilon"] <= 1.0
     assert {exposure["adversary"] for exposure in said["everywhere"]["left"]} >= {
         "plain",
@@ -91,10 +89,9 @@ def test_the_command_end_to_end(tmp_path: Path) -> None:
     assert said["mechanism"]["withheld_fixes"] == 0
     assert json.loads(report.read_text())["everywhere"] == said["everywhere"]
     released = (tmp_path / "ride.private.gpx").read_bytes()
-    again = run("protect", source, "--everywhere", "--overwrite", "--explain", env=env)
-    assert again.returncode == 0, again.stderr
+    again = done("protect", source, "--everywhere", "--overwrite", "--explain")
     assert (tmp_path / "ride.private.gpx").read_bytes() == released
-    words = " ".join(again.stdout.split())
+    words = " ".join(again.split())
     assert "any time of the recording" in words
     assert "no Gaussian noise that holds all this moves a track by less than" in words
     assert 0.9 < said["everywhere"]["least_rms_m"] / said["mechanism"]["rms_m"] < 1.0
@@ -103,9 +100,7 @@ def test_the_command_end_to_end(tmp_path: Path) -> None:
 def test_a_stated_floor_and_longest_stay_need_less_noise(tmp_path: Path) -> None:
     source = written(tmp_path / "ride.gpx", ride(120, 5.0))
     words = ["--everywhere", "--json", "--floor", "3", "--slow-for", "0"]
-    done = run("protect", source, *words, env={"XDG_STATE_HOME": str(tmp_path / "state")})
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = json.loads(done("protect", source, *words))
     assert said["everywhere"]["speeds_m_s"] == [3.0, 10.0]
     assert said["everywhere"]["longest_stay_s"] == 0.0
     assert said["worst"]["epsilon"] <= 1.0
@@ -127,6 +122,5 @@ def test_what_a_file_says_of_its_activity_changes_nothing() -> None:
 )
 def test_it_must_come_alone(tmp_path: Path, also: tuple[str, ...]) -> None:
     source = written(tmp_path / "ride.gpx", ride())
-    done = run("protect", source, "--everywhere", *also)
-    assert done.returncode == 2
-    assert "--everywhere must come alone" in done.stderr
+    refused = run("protect", source, "--everywhere", *also, status=2)
+    assert "--everywhere must come alone" in refused.stderr

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.readings import readings_request
-from tests.report.test_report import PLANS, TRACE, stretch
+from tests.report.test_report import REQUESTS, TRACE, plan_of, stretch
 from trailveil.gp.kernels import RBF, White
 from trailveil.ledger.retractions import Retraction
 from trailveil.release.drawing import draw
@@ -44,9 +44,9 @@ def of(planned: Any, **more: Any) -> str:
     return brief(report | more, AUDIT)
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_it_is_short_and_says_what_matters(name: str) -> None:
-    shown = of(PLANS[name])
+    shown = of(plan_of(name))
     lines = shown.splitlines()
     assert len(lines) <= MOST_LINES
     assert max(len(line) for line in lines) <= 98
@@ -54,9 +54,9 @@ def test_it_is_short_and_says_what_matters(name: str) -> None:
     assert re.search(r"A stranger.*circle of [\d,]+ m", shown)
     assert "Not protected: the rest of the track" in shown
     assert AUDIT in " ".join(shown.split())
-    noise = PLANS[name].request.method is Method.NOISE
+    noise = plan_of(name).request.method is Method.NOISE
     assert ("which a street map can undo" in lines[0]) == noise
-    assert ("within" in shown) == (PLANS[name].request.method is not Method.CUT)
+    assert ("within" in shown) == (plan_of(name).request.method is not Method.CUT)
 
 
 @pytest.mark.parametrize("count", [0, 1, 12])
@@ -163,7 +163,7 @@ def test_a_place_for_everybody_is_told_as_it_is() -> None:
 
 
 def test_less_than_half_names_what_leaves_half() -> None:
-    planned = protect(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
+    planned = protect(TRACE, replace(plan_of("cut").request, radius=400.0, floor=5.0, middle=5.0))
     assert re.search(r"Half is left with --radius \d+", " ".join(of(planned).split()))
 
 
@@ -171,9 +171,9 @@ def drawn(plan: Plan) -> list[str]:
     return sketch(plan, draw(plan, bytes(32))[0])
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_it_is_small_and_has_both(name: str) -> None:
-    lines = drawn(PLANS[name])
+    lines = drawn(plan_of(name))
     assert 2 <= len(lines) <= ROWS + 1 == 8
     assert lines[-1] == f"  {LEGEND}"
     assert max(len(line) for line in lines) <= COLUMNS + 2
@@ -185,7 +185,7 @@ def test_it_is_small_and_has_both(name: str) -> None:
 
 def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
     east = np.column_stack([np.full(60, 48.1), 11.5 + np.arange(60) * 1e-3])
-    planned = protect(replace(TRACE, positions=east), PLANS["cut"].request)
+    planned = protect(replace(TRACE, positions=east), plan_of("cut").request)
     line, legend = drawn(planned)
     assert legend == f"  {LEGEND}"
     assert len(line) == COLUMNS + 2
@@ -202,7 +202,7 @@ def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
 
 def test_one_place_has_no_sketch() -> None:
     still = np.tile([[48.1, 11.5]], (60, 1))
-    assert drawn(protect(replace(TRACE, positions=still), PLANS["cut"].request)) == []
+    assert drawn(protect(replace(TRACE, positions=still), plan_of("cut").request)) == []
 
 
 @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ def test_one_place_has_no_sketch() -> None:
         (Retiming(drop=True), "No times leave: the order of each fix does."),
     ],
 )
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_times_that_are_changed_are_not_said_to_be_as_recorded(
     retiming: Retiming, changed: str, name: str
 ) -> None:
-    report = record(PLANS[name], None, output="ride.private.gpx", retiming=retiming)
+    report = record(plan_of(name), None, output="ride.private.gpx", retiming=retiming)
     shown = " ".join(brief(report, AUDIT).split())
-    exact = PLANS[name].request.method is Method.CUT
+    exact = plan_of(name).request.method is Method.CUT
     assert changed in shown
     assert ("All else is exactly as recorded." in shown) == (exact and not changed)
     expected = f"All other places are exactly as recorded. {changed}"

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -49,19 +50,25 @@ def noisy(*parts: Stretch, **more: Any) -> Request:
     return Request(parts, **{"method": Method.NOISE, "who": ALONE, **more})
 
 
-MADE = protect(TRACE, noisy(START, STAY))
-CUT = protect(TRACE, Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10))
+NOISY = "times and a stay"
 MOVING = IntegratedOU(2.0, 60.0) + Constant(1e5) + White(3.0)
-PLANS = {
-    "times and a stay": MADE,
-    "a time": protect(TRACE, noisy(START, who=DEFAULT)),
-    "everyone": protect(TRACE, noisy(STAY, who=DEFAULT)),
-    "by place": protect(TRACE, noisy(stretch(0, 0, by_place=True), who=DEFAULT)),
-    "cut": CUT,
-    "both": protect(TRACE, replace(CUT.request, method=Method.BOTH)),
-    "withheld": protect(TRACE, noisy(START, STAY, who=DEFAULT, withhold=90.0)),
-    "other prior": protect(TRACE, noisy(START, who=DEFAULT, kernel=MOVING)),
+HIDES_ENDS = Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10)
+REQUESTS = {
+    NOISY: noisy(START, STAY),
+    "a time": noisy(START, who=DEFAULT),
+    "everyone": noisy(STAY, who=DEFAULT),
+    "by place": noisy(stretch(0, 0, by_place=True), who=DEFAULT),
+    "cut": HIDES_ENDS,
+    "both": replace(HIDES_ENDS, method=Method.BOTH),
+    "withheld": noisy(START, STAY, who=DEFAULT, withhold=90.0),
+    "other prior": noisy(START, who=DEFAULT, kernel=MOVING),
 }
+
+
+@cache
+def plan_of(name: str) -> Plan:
+    """Where it is asked for: designs take seconds, and each process collects all tests."""
+    return protect(TRACE, REQUESTS[name])
 
 
 def keys(value: Any) -> Iterator[str]:
@@ -72,10 +79,10 @@ def keys(value: Any) -> Iterator[str]:
         yield from value
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", REQUESTS)
 @pytest.mark.parametrize("private", [True, False])
 def test_reports_are_finite_json_and_plain_lines(name: str, private: bool) -> None:
-    report = record(PLANS[name], None, output="out.gpx", private=private)
+    report = record(plan_of(name), None, output="out.gpx", private=private)
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     shown = text(report)
     assert shown.isascii()
@@ -86,46 +93,49 @@ def test_reports_are_finite_json_and_plain_lines(name: str, private: bool) -> No
 
 
 def test_figures_are_those_of_the_design() -> None:
-    report = record(MADE, None, output="out.gpx")
+    plan = plan_of(NOISY)
+    report = record(plan, None, output="out.gpx")
     noise = report["mechanism"]
-    spread = np.sqrt(2 * MADE.mechanism.variances)
+    spread = np.sqrt(2 * plan.mechanism.variances)
     assert noise["rms_m"] == pytest.approx(np.sqrt(np.mean(spread**2)))
     assert noise["largest_rms_m"] == pytest.approx(spread.max())
     assert (noise["released_fixes"], noise["withheld_fixes"]) == (60, 0)
-    for secret, finding in zip(report["secrets"], MADE.findings, strict=True):
+    for secret, finding in zip(report["secrets"], plan.findings, strict=True):
         assert secret["epsilon"] == finding.guarantee.epsilon
         assert secret["odds_factor_99"] == finding.guarantee.odds(0.99)
         assert secret["circle_68_m"] == pytest.approx(CIRCLE_68 * finding.deviation)
-    assert report["worst"]["mu"] == max(finding.guarantee.mu for finding in MADE.findings)
+    assert report["worst"]["mu"] == max(finding.guarantee.mu for finding in plan.findings)
 
 
 def test_99_of_100_draws_stay_below_what_is_said() -> None:
-    at = int(np.argmax(MADE.mechanism.variances))
+    plan = plan_of(NOISY)
+    at = int(np.argmax(plan.mechanism.variances))
     moved = []
     for i in range(2000):
-        _, grid = draw(MADE, i.to_bytes(32, "big"))
-        shift = (MADE.frame.to_lattice(grid[at : at + 1] / 1e6) - MADE.lattice[at]) / 1e6
+        _, grid = draw(plan, i.to_bytes(32, "big"))
+        shift = (plan.frame.to_lattice(grid[at : at + 1] / 1e6) - plan.lattice[at]) / 1e6
         moved.append(float(np.hypot(*shift[0])))
-    limit = record(MADE, None, output="")["mechanism"]["largest_99_m"]
+    limit = record(plan, None, output="")["mechanism"]["largest_99_m"]
     # 20 of 2,000 beyond, give or take 4.5: six deviations are a false alarm of 1e-8 or so.
     assert abs(np.sum(np.array(moved) > limit) - 20) < 27
 
 
 def test_no_report_holds_a_place_or_what_a_draw_moved() -> None:
-    _, grid = draw(MADE, SEED)
-    moved = (MADE.frame.to_lattice(grid / 1e6) - MADE.lattice) / 1e6
+    plan = plan_of(NOISY)
+    _, grid = draw(plan, SEED)
+    moved = (plan.frame.to_lattice(grid / 1e6) - plan.lattice) / 1e6
     secret = {*TRACE.positions.ravel(), *moved.ravel(), *np.hypot(*moved.T)}
     for private in (True, False):
-        report = record(MADE, None, output="out.gpx", private=private)
+        report = record(plan, None, output="out.gpx", private=private)
         numbers = {leave for leave in leaves(report) if isinstance(leave, float)}
         assert all(
             abs(number - other) > 1e-9 * other for number in numbers for other in secret if other
         )
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_a_report_for_others_tells_no_protected_time(name: str) -> None:
-    planned = PLANS[name]
+    planned = plan_of(name)
     report = record(planned, None, output="out.gpx", private=False)
     shown = json.dumps(report) + text(report)
     assert "Aunt Ida" not in shown
@@ -170,13 +180,13 @@ def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(
 
 
 def test_times_are_shown_in_both_zones() -> None:
-    report = record(MADE, None, output="out.gpx", zone=ZoneInfo("Asia/Kolkata"))
+    report = record(plan_of(NOISY), None, output="out.gpx", zone=ZoneInfo("Asia/Kolkata"))
     assert report["secrets"][0]["begin_utc"] == "2024-05-14 07:40:00 UTC"
     assert report["secrets"][0]["begin_local"] == "2024-05-14 13:10:00 IST"
     shown = " ".join(text(report).split())
     assert "2024-05-14 07:40:00 UTC (2024-05-14 13:10:00 IST)" in shown
     assert "16 fixes" in shown
-    same = text(record(MADE, None, output="out.gpx", zone=ZoneInfo("UTC")))
+    same = text(record(plan_of(NOISY), None, output="out.gpx", zone=ZoneInfo("UTC")))
     assert "(2024" not in same
 
 
@@ -198,7 +208,7 @@ def warned(plan: Plan, **more: Any) -> str:
 @pytest.mark.parametrize("name", WARNED)
 def test_what_must_be_warned_of_is(name: str) -> None:
     for private in (True, False):
-        report = record(PLANS[name], None, output="out.gpx", private=private)
+        report = record(plan_of(name), None, output="out.gpx", private=private)
         warnings = " ".join(report["warnings"])
         assert all(part in warnings for part in WARNED[name])
         shown = " ".join(text(report).split())
@@ -240,27 +250,28 @@ def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) ->
 
 
 def test_every_report_of_noise_says_that_nothing_exact_is_assumed() -> None:
-    for planned in PLANS.values():
+    for planned in map(plan_of, REQUESTS):
         report = record(planned, None, output="")["not_protected"]
         assert (ASSUMED in report) == (planned.request.method is not Method.CUT)
-    assert record(MADE, None, output="")["mechanism"]["independent_m"] == 2.0
+    assert record(plan_of(NOISY), None, output="")["mechanism"]["independent_m"] == 2.0
 
 
 def test_what_need_not_be_warned_of_is_not() -> None:
-    assert "a figure there" not in warned(MADE)
-    assert "expect 3 m/s" not in warned(MADE)
-    assert "street map" not in warned(CUT)
-    assert "comes from a file" not in warned(MADE)
-    assert "are one place" not in warned(PLANS["a time"])
-    assert "released before" not in warned(MADE)
-    assert "released before" in warned(MADE, further=True)
-    assert "both together" in warned(MADE, further=True)
+    assert "a figure there" not in warned(plan_of(NOISY))
+    assert "expect 3 m/s" not in warned(plan_of(NOISY))
+    assert "street map" not in warned(plan_of("cut"))
+    assert "comes from a file" not in warned(plan_of(NOISY))
+    assert "are one place" not in warned(plan_of("a time"))
+    assert "released before" not in warned(plan_of(NOISY))
+    assert "released before" in warned(plan_of(NOISY), further=True)
+    assert "both together" in warned(plan_of(NOISY), further=True)
 
 
 def test_returns_make_epsilon_a_figure_and_without_them_other_visits_are_told_of() -> None:
     """The same for others and for the owner, whether a return was found or not."""
-    looked = replace(MADE, request=replace(MADE.request, returns=True))
-    for planned, figure in ((looked, True), (MADE, False)):
+    plan = plan_of(NOISY)
+    looked = replace(plan, request=replace(plan.request, returns=True))
+    for planned, figure in ((looked, True), (plan, False)):
         for private in (True, False):
             report = record(planned, None, output="", private=private)
             assert ("such times were looked for" in " ".join(report["warnings"])) == figure
@@ -276,14 +287,14 @@ def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner
         ("a time", False, False),
         ("everyone", True, True),
     ):
-        report = record(PLANS[name], None, output="", private=private)
+        report = record(plan_of(name), None, output="", private=private)
         assert ("leave --no-ends out" in " ".join(report["not_protected"])) == warned
 
 
 def test_adversaries_are_named_once_each() -> None:
     counts = {"times and a stay": 1, "everyone": 3, "cut": 1, "both": 4}
     for name, count in counts.items():
-        assert len(record(PLANS[name], None, output="")["adversaries"]) == count
+        assert len(record(plan_of(name), None, output="")["adversaries"]) == count
 
 
 def test_what_cleaning_left_out_is_told() -> None:
@@ -295,18 +306,18 @@ def test_what_cleaning_left_out_is_told() -> None:
     assert "59 of 60 recorded fixes are used." in text(report)
     assert "were left out" in " ".join(report["warnings"])
     _, whole = clean(read(gpx(TRACE), "ride.gpx"))
-    assert "were left out" not in " ".join(record(MADE, whole, output="")["warnings"])
+    assert "were left out" not in " ".join(record(plan_of(NOISY), whole, output="")["warnings"])
 
 
 def test_withholding_is_told() -> None:
-    report = record(PLANS["withheld"], None, output="out.gpx")
+    report = record(plan_of("withheld"), None, output="out.gpx")
     assert (report["mechanism"]["withheld_fixes"] or 0) > 16
     assert [secret["cut_s"] for secret in report["secrets"]] == [90.0, 90.0]
     assert "nothing is released within 1.5 min of it" in " ".join(text(report).split())
 
 
 def test_a_place_of_which_nothing_is_learnt_is_told_so() -> None:
-    report = record(MADE, None, output="out.gpx")
+    report = record(plan_of(NOISY), None, output="out.gpx")
     report["secrets"][0]["exposures"][0]["circle_68_m"] = None
     assert "A stranger: nothing at all." in text(report)
 
@@ -314,7 +325,7 @@ def test_a_place_of_which_nothing_is_learnt_is_told_so() -> None:
 def test_every_entry_has_its_description() -> None:
     described = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
     inner = {"cleaning", "cleaning_in_words", "latitude", "longitude", "scale_error", "kernel"}
-    report = record(PLANS["both"], None, output="")
+    report = record(plan_of("both"), None, output="")
     for name in set(keys({**report, "designs": []})) - inner:
         if name.startswith(("begin_", "end_", "0.01", "1e-05")):
             continue

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.report.test_brief import ENDS
-from tests.report.test_report import CUT, PLANS, TRACE
+from tests.report.test_report import TRACE, plan_of
 from trailveil.page.planner import verdict
 from trailveil.release.protect import protect
 from trailveil.release.request import Request
@@ -65,7 +65,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", SAID)
 def test_a_cut_is_shared_unless_something_speaks_against_it(name: str) -> None:
     more, words = SAID[name]
-    report: Any = record(CUT, None, output="out.gpx")
+    report: Any = record(plan_of("cut"), None, output="out.gpx")
     shown = verdict(report | {"heed": []} | more)
     assert shown.startswith(words)
     assert "--" not in shown
@@ -78,5 +78,5 @@ def test_it_has_the_figure_of_the_whole() -> None:
 
 
 def test_noise_is_not_shared_where_there_is_a_street_map() -> None:
-    report: Any = record(PLANS["a time"], None, output="out.gpx") | {"ledger": ONCE}
+    report: Any = record(plan_of("a time"), None, output="out.gpx") | {"ledger": ONCE}
     assert verdict(report).startswith("Do not share it: A street map can undo noise")
