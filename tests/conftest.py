@@ -25,6 +25,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.en
 # The tests change the home folder; matplotlib would build its list of fonts anew in each.
 os.environ.setdefault("MPLCONFIGDIR", str(ROOT / ".pytest_cache" / "matplotlib"))
 os.environ["MPLBACKEND"] = "agg"
+# Else each process that a test starts compiles all that it imports: twice as long, or thrice.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PROJ_NETWORK"] = "OFF"
 
 

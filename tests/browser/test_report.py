@@ -35,9 +35,15 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"out.html": others, "out.PRIVATE.html": json.loads(own.stdout)}
 
 
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("light", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize(
+    ("name", "light", "width"),
+    [
+        ("out.html", "light", 360),
+        ("out.html", "dark", 1200),
+        ("out.PRIVATE.html", "dark", 360),
+        ("out.PRIVATE.html", "light", 1200),
+    ],
+)
 def test_a_report_is_drawn_and_asks_nobody(
     name: str, light: Any, width: int, reports: dict[str, Any], watched: Watched
 ) -> None:

@@ -1,6 +1,5 @@
 """`trailveil verify`: true releases pass, and whatever is changed of report or files is found."""
 
-import copy
 import json
 import os
 import stat
@@ -180,11 +179,10 @@ TAMPERED = [
 def test_a_report_that_was_changed(
     folder: Path, name: str, change: Callable[[Report], None], expected: str
 ) -> None:
+    """As it was, all of it holds: see test_a_true_release."""
     report = report_of(folder, name)
-    assert all(promise.holds for promise in promises(report))
-    tampered = copy.deepcopy(report)
-    change(tampered)
-    assert expected in " ".join(promise.what for promise in promises(tampered) if not promise.holds)
+    change(report)
+    assert expected in " ".join(promise.what for promise in promises(report) if not promise.holds)
 
 
 def tampered(folder: Path, name: str, change: Callable[[Trace], Trace], out: Path) -> Path:
