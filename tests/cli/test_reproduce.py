@@ -109,6 +109,7 @@ def test_all_panels_have_two_sheets(
 
 
 ASK = ["figure2", "--panel", "a", "--panel", "c", "--scales", "3", "--csv-only", "--json"]
+ASK += ["--published"]  # what is exact is gone on with alike, and takes longer
 
 
 @pytest.mark.slow
@@ -207,5 +208,6 @@ def test_the_other_figures_are_written_whole(run: Run, tmp_path: Path, figure: s
         path = tmp_path / "reproduced" / name
         assert rows(path) if path.suffix == ".csv" else is_picture(path)
     before = contents(tmp_path / "reproduced")
-    assert run(figure)[0] == 0
+    # That equal data are equal pictures is a test of plots, where they are smaller.
+    assert run(figure, *(["--csv-only"] if figure == "covariances" else []))[0] == 0
     assert contents(tmp_path / "reproduced") == before

@@ -101,7 +101,7 @@ def test_standard_errors_are_as_large_as_the_errors(
     count = 40
     squares = np.zeros(3)
     for seed in range(count):
-        pool = drawn(family.build(truth), 8, np.arange(0.0, 240.0, 6.0), seed=1000 + seed)
+        pool = drawn(family.build(truth), 5, np.arange(0.0, 240.0, 6.0), seed=1000 + seed)
         fit_found = fit(pool, family, level_std=LEVEL, starts=1)
         assert fit_found.converged
         relative = np.array(fit_found.standard_errors) / fit_found.values
