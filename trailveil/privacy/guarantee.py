@@ -6,8 +6,10 @@ differentially private about the secret (over the prior, not for one fixed trace
 lost in conversion. See docs/guarantees.md.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -21,6 +23,11 @@ CIRCLE_68 = float(np.sqrt(-2 * np.log(1 - 0.68)))
 _LARGEST_LOG = float(np.log(np.finfo(np.float64).max))
 # Relative duality gap at which the bound for compound secrets stops: it is valid at any gap.
 _COMPOUND_GAP = 1e-10
+
+
+def _phi(x: float) -> float:
+    """Phi(x). Not scipy.special's, the import of which is half of the time that a cut takes."""
+    return 0.5 * math.erfc(-x / math.sqrt(2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +82,7 @@ class Guarantee:
         if self.mu == 0:
             return 0.0
         half = self.mu**2 / 2
-        from scipy.special import ndtr
-
-        return float(ndtr((half - t) / self.mu) + ndtr(-(half + t) / self.mu))
+        return _phi((half - t) / self.mu) + _phi(-(half + t) / self.mu)
 
     def odds(self, confidence: float = 0.99) -> float:
         """The factor that posterior odds stay within with probability `confidence`, exactly.
@@ -93,9 +98,7 @@ class Guarantee:
         chance = 1 - confidence
         if self._moved_by(0.0) <= chance:
             return 1.0
-        from scipy.special import ndtri
-
-        low, high = 0.0, self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
+        low, high = 0.0, self.mu**2 / 2 + self.mu * (1 - NormalDist().inv_cdf(chance / 2))
         while low < (middle := (low + high) / 2) < high:  # until no number is between
             low, high = (middle, high) if self._moved_by(middle) > chance else (low, middle)
         return float(np.exp(high)) if high < _LARGEST_LOG else float("inf")
@@ -103,9 +106,7 @@ class Guarantee:
     @property
     def advantage(self) -> float:
         """What the best test between two hypotheses gains over guessing: 2 Phi(mu/2) - 1."""
-        from scipy.special import ndtr
-
-        return float(ndtr(self.mu / 2) - ndtr(-self.mu / 2))
+        return _phi(self.mu / 2) - _phi(-self.mu / 2)
 
     def paper_gap(self, delta: float) -> float:
         """The paper's bound of the prior-posterior gap at probability 1 - delta, natural logarithm.
