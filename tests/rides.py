@@ -267,6 +267,13 @@ def environment(more: dict[str, str] | None = None) -> dict[str, str]:
     }
 
 
+def stated_key(path: Path) -> Path:
+    """A key that is the same in every run, in a file: where chance could make noise small."""
+    path.write_text(f"trailveil key 1\n{'07' * 32}\n")
+    path.chmod(0o600)
+    return path
+
+
 def left_behind(folder: Path, known: Sequence[str]) -> list[str]:
     """The names in a folder beside those that are known."""
     return sorted({one.name for one in folder.iterdir()} - set(known))

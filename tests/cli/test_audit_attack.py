@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.commands import run
-from tests.rides import gpx, ride, written
+from tests.rides import gpx, ride, stated_key, written
 from trailveil.checks.attacks import hypotheses, worlds
 from trailveil.checks.attacks.registry import ATTACKS
 from trailveil.errors import Refused
@@ -37,9 +37,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("pair")
     original, release = folder / "ride.gpx", folder / "shared.gpx"
     original.write_bytes(gpx(ride(60, 20.0)))
-    key = folder / "key"
-    key.write_text(f"trailveil key 1\n{'07' * 32}\n")
-    key.chmod(0o600)
+    key = stated_key(folder / "key")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         completed = run("protect", original, "-o", release, *DESIGN, "--key", key)

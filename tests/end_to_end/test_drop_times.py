@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.rides import ride, written
+from tests.rides import ride, stated_key, written
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue, UnwritableOutput
 from trailveil.traces.formats import read
@@ -35,7 +35,8 @@ def test_no_time_leaves_and_the_release_is_still_checked(
     source: Path, how: tuple[str, ...]
 ) -> None:
     output, private = "out.gpx", "out.PRIVATE.json"
-    asked = (*how, "--drop-times", "--private-report", private)
+    key = stated_key(source.with_name("key"))
+    asked = (*how, "--drop-times", "--private-report", private, "--key", key)
     done = run("protect", source, "-o", output, *asked, "--explain")
     assert done.exit_code == 0, done.output
     assert "No times leave: the order of each fix does." in " ".join(done.output.split())
