@@ -17,8 +17,8 @@ SHARED = ROOT.parent / "shared"
 T = TypeVar("T")
 
 # A test that passes once passes always. To search for more: HYPOTHESIS_PROFILE=search.
-settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
-settings.register_profile("dev", settings.get_profile("ci"))
+settings.register_profile("dev", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("dev"), max_examples=40)
 settings.register_profile("search", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 

@@ -13,6 +13,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.interpolate import CubicHermiteSpline
 from scipy.linalg import block_diag
 
+from tests.conftest import Sweep
 from tests.oracles.dense_movement import Law, released
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.designer.table import shaped_for
@@ -257,13 +258,13 @@ def test_a_large_radius_is_designed_or_refused(radius: float, sides: int, steady
     check_request(request, shaped_for(1200.0), sides)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [2, 3])
 def test_any_request_is_designed_or_refused(seed: int) -> None:
     """Exact: no alarm is false."""
     check_request(*drawn_request(random.Random(seed)))
 
 
 @pytest.mark.slow
-def test_many_requests_are_designed_or_refused() -> None:
-    for seed in range(2, 8):
+def test_many_requests_are_designed_or_refused(sweep: Sweep) -> None:
+    for seed in sweep([0, 1, *range(4, 8)], short=3):
         check_request(*drawn_request(random.Random(seed)))

@@ -114,7 +114,7 @@ def one_of_three(letter: str) -> tuple[int, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.secret])
-def test_exact_is_what_mpmath_finds(name: str, full: bool) -> None:
+def test_exact_is_what_mpmath_finds(name: str, full: bool, sweep: Sweep) -> None:
     """The curves of both panels of a scene, if it has two."""
     panels = [panel for panel in PANELS.values() if panel.scene == name]
     scene = SCENES[name]
@@ -128,7 +128,8 @@ def test_exact_is_what_mpmath_finds(name: str, full: bool) -> None:
             "uniform": oracle.independent(count, range(count), trace),
             "concentrated": oracle.independent(count, scene.secret, trace),
         }
-        for curve in dict.fromkeys(curve for panel in panels for curve in panel.curves):
+        curves = dict.fromkeys(curve for panel in panels for curve in panel.curves)
+        for curve in sweep(list(curves)):
             judge = oracle.covariance(scene.kernel, count, scale * curve.adversary)
             expected = oracle.interval(judge, noise[curve.mechanism], scene.secret)
             interval_found = interval(name, scale, curve, "exact")
