@@ -110,8 +110,16 @@ def test_what_is_exact_undoes_noise_of_low_rank(name: str) -> None:
     assert np.median(distances) <= KINDS[name].metres
 
 
-@pytest.mark.parametrize("attack", EXACT.values())
-@pytest.mark.parametrize("name", HIDDEN)
+# Each recording with the attack that undoes it otherwise, and with one or two others.
+AGAINST = [
+    (name, attack)
+    for i, name in enumerate(HIDDEN)
+    for j, attack in enumerate(EXACT.values())
+    if attack is KINDS[name].attack or (i + j) % 4 == 0
+]
+
+
+@pytest.mark.parametrize(("name", "attack"), AGAINST)
 def test_independent_noise_hides_it(
     name: str, attack: Attack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
