@@ -55,6 +55,9 @@ def test_a_changed_input_or_rule_is_done_anew_and_needs_again(tmp_path: Path) ->
     refused = batch(rides, "-o", out)
     assert refused.returncode == 1
     assert refused.stderr.startswith("p0/r0000.gpx: a recording must be released once")
+    # A batch has no such option, and the file that is in the way is named.
+    assert "--replace" not in refused.stderr
+    assert "keep to r0000.private.gpx (made " in refused.stderr
     assert outputs(out) == first
     said = summary(rides, "-o", out, "--again")
     assert (said["protected"], said["as_before"]) == (1, 1)

@@ -123,6 +123,7 @@ def test_a_ledger_counts_and_refuses_another_release(tmp_path: Path, key: Path) 
     with ledger.open() as book:
         assert len(book.standing("me")) == 1
     other = replace(RULES, request=replace(SHORT, withhold=5.0))  # more is released
-    with pytest.raises(Refused, match="must be released once"):
+    with pytest.raises(Refused, match="must be released once") as refusal:
         protect_frame(ride_table, key=key, rules=other, ledger=ledger)
+    assert "replace" not in str(refusal.value)
     protect_frame(ride_table, key=key, rules=other, ledger=ledger, again=True)

@@ -116,8 +116,8 @@ def _released(
         return _table(
             drawn(plan, seed_of(key, whole_of(trace, plan.identity, key)), rules.retiming)[1]
         )
-    retiming = rules.retiming
-    with commit(plan, ledger, again=again, key=key, retiming=retiming, subject=subject) as receipt:
+    how: dict[str, Any] = {"key": key, "retiming": rules.retiming, "subject": subject}
+    with commit(plan, ledger, again=again, instead=None, **how) as receipt:
         return _table(receipt.released)
 
 

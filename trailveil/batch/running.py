@@ -221,6 +221,7 @@ class _Run:
                         *(book, waiting.release, waiting.request),
                         subject=subject,
                         again=setting.again,
+                        instead=None,
                         limit=setting.limit,
                         nearby=setting.limit is not None,
                     )

@@ -170,7 +170,7 @@ def beyond_fixes(
     leaks = further(*files(original, released), trace.positions, cut, fixes, keep)
     yield Check("the file holds its fixes, the listed fields and nothing else", not leaks)
     for leak in leaks:
-        yield Check(f"the file holds no {leak.kind.value} ({leak.count}, at {leak.where})", False)
+        yield Check(f"the file is free of {leak.kind.value} ({leak.count}, at {leak.where})", False)
 
 
 def _amounts(

@@ -209,7 +209,7 @@ def commit(
     ledger: Ledger,
     *,
     again: bool = False,
-    instead: bool = False,
+    instead: bool | None = False,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,

@@ -119,7 +119,7 @@ def count(
     *,
     subject: str,
     again: bool,
-    instead: bool = False,
+    instead: bool | None = False,
     limit: float | None = None,
     nearby: bool = True,
 ) -> Counted:
@@ -129,8 +129,9 @@ def count(
     (`Book.let_go`). request: as `Ledger.request_id` names it. nearby: whether what releases at
     other times tell of its times is reckoned; without, no total is recorded, but all that later
     ones need. instead: its owner says that nobody has what was released of the recording before:
-    that counts no more. Raises Refused, and adds nothing, for a different release of the recording
-    unless `again`, and for one beyond a limit of epsilon in total.
+    that counts no more; None where its owner has no way to say so. Raises Refused, and adds
+    nothing, for a different release of the recording unless `again`, and for one beyond a limit of
+    epsilon in total.
     """
     times = (release.begin, release.end)
     before = earlier(book, subject, release.series, *times, release.prints)
@@ -152,7 +153,8 @@ def count(
         further = not release.is_in(cuts)
     if further and not alike and not again:
         files = listed_files(retractions(book, before))
-        raise released_before(subject, before, *times, files, series=release.series)
+        how: dict[str, Any] = {"series": release.series, "replaceable": instead is not None}
+        raise released_before(subject, before, *times, files, **how)
     if alike:
         number = alike[-1].number
         book.claim(number)
@@ -222,10 +224,12 @@ def released_before(
     files: str = "",
     *,
     series: str = "",
+    replaceable: bool = True,
 ) -> Refused:
     """The refusal of a second, different release of a recording. before: of `earlier`.
 
-    files: of these, as of `listed_files`. series: of readings.
+    files: of these, as of `listed_files`. series: of readings. replaceable: whether `--replace` is
+    an option of what was asked.
     """
     got = "one of times that were released before in another way"
     if not any(_share_time(row, begin, end) for row in before):
@@ -233,10 +237,11 @@ def released_before(
             "one that was released before in another way, as of other times or by another name "
             "(say the same --tz and --column as before)"
         )
+    first = "add --replace if nobody has" if replaceable else "keep to"
     given = "protected readings away" if series else "protected places away to a few metres"
     return Refused(
         f"a recording must be released once, got {got}: two different releases together can give "
-        f"its {given}; add --replace if nobody has {files or 'the earlier one'}, ask for the same "
+        f"its {given}; {first} {files or 'the earlier one'}, ask for the same "
         "as before to get the same file (noise takes the same version of this program, numpy and "
         "scipy), add --again to accept both, or name whose it is (--subject) if it is not of the "
         f"one called {subject!r}"
