@@ -20,8 +20,9 @@ STAY = Stretch("clinic", CLINIC.begin, CLINIC.end)
 TIME = Stretch("on the way", CLINIC.begin - 600 * 10**9, CLINIC.begin - 600 * 10**9)
 
 
-def reported(stretch: Stretch, method: Method) -> dict[str, Any]:
-    planned = protect(simulated_day(), Request((stretch,), method=method))
+def reported(stretch: Stretch, method: Method, withhold: float | None = None) -> dict[str, Any]:
+    asked = Request((stretch,), method=method, withhold=withhold)
+    planned = protect(simulated_day(), asked)
     return dict(record(planned, None, output="day.private.gpx"))
 
 
@@ -31,6 +32,17 @@ def test_promises_hold_of_each_mechanism(stretch: Stretch, method: Method) -> No
     checks = list(promises(reported(stretch, method)))
     assert [checked.what for checked in checks if not checked.holds] == []
     assert len(checks) > 5
+
+
+@pytest.mark.parametrize("withhold", [0.0, 40.0, 300.0, 900.0])
+@pytest.mark.parametrize("method", [Method.CUT, Method.NOISE, Method.BOTH])
+def test_promises_hold_where_more_was_withheld(withhold: float, method: Method) -> None:
+    report = reported(STAY, method, withhold)
+    assert [promise.what for promise in promises(report) if not promise.holds] == []
+    for shorter in (None, withhold - 1):
+        report["secrets"][0]["cut_s"] = shorter
+        failed = " ".join(promise.what for promise in promises(report) if not promise.holds)
+        assert "it has a cut where the mechanism has one" in failed
 
 
 def test_promises_of_a_passed_place_use_the_slower_pace() -> None:

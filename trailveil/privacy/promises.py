@@ -116,7 +116,10 @@ def _stated(report: dict[str, Any]) -> Iterator[Check]:
         same = has_the_rest == (method != "noise")
         same &= [NAMES.get(name) for name in called[has_the_rest:]] == [_knows(it) for it in known]
         yield Check(f"part {number}: adversaries are called by what they know", same)
-        cut = (part["cut_s"] is None) == (method == "noise")
+        # Noise has a cut only where one was asked for; no promise rests on it.
+        least, seconds = target["withhold"], _number(part["cut_s"])
+        cut = (seconds is None) == (method == "noise" and least is None)
+        cut = cut and (seconds is None or seconds >= (least or 0))
         yield Check(f"part {number}: it has a cut where the mechanism has one", cut)
         stay = (part["kind"] == "stay") == (part["end_ns"] > part["begin_ns"])
         yield Check(f"part {number}: it is a {part['kind']}", stay)
