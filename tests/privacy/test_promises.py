@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from trailveil.privacy.adversaries import Named
@@ -14,6 +15,7 @@ from trailveil.report.record import record
 from trailveil.studies.datasets.day import day_plan, simulated_day
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import cut_out
 
 CLINIC = day_plan().stays[1]
 STAY = Stretch("clinic", CLINIC.begin, CLINIC.end)
@@ -43,6 +45,14 @@ def test_promises_hold_where_more_was_withheld(withhold: float, method: Method) 
         report["secrets"][0]["cut_s"] = shorter
         failed = " ".join(promise.what for promise in promises(report) if not promise.holds)
         assert "it has a cut where the mechanism has one" in failed
+
+
+@pytest.mark.parametrize("method", [Method.CUT, Method.BOTH])
+def test_promises_hold_of_a_time_in_a_gap(method: Method) -> None:
+    day = simulated_day()
+    gap = cut_out(day, np.abs(day.times - TIME.begin) > 900 * 10**9)
+    report = record(protect(gap, Request((TIME,), radius=20.0, method=method)), None, output="x")
+    assert [promise.what for promise in promises(dict(report)) if not promise.holds] == []
 
 
 def test_promises_of_a_passed_place_use_the_slower_pace() -> None:

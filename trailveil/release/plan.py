@@ -370,8 +370,10 @@ def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
 def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
-        # A visit that another recording had may be longer ago than its cut.
-        variance = window.variance(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
+        # A visit that another recording had may be longer ago than its cut. Elsewhere a gap counts
+        # for nothing: what is said of a part follows from its cut alone.
+        silent = np.nextafter(window.silence, 0.0) if window.stretch.variance else 0.0
+        variance = window.variance(request.paces, max(cut, silent))
         exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
         bound = request.noise_bound
