@@ -10,7 +10,7 @@ import pytest
 from tests.cli.commands import run
 from tests.cli.test_verify import TRACE, Report, changed, failed, releases, report_of, times
 from tests.rides import written
-from trailveil.checks.verifying import FALSE_ALARM, as_large, compared
+from trailveil.checks.verifying import FALSE_ALARM, as_large, compared, plausible_draw
 from trailveil.privacy.promises import UNCHECKED
 from trailveil.traces.formats import read
 from trailveil.traces.loading import load
@@ -54,6 +54,13 @@ def test_a_report_that_claims_what_the_files_refute(
     change(report)
     checks = compared(report, load(folder / "ride.gpx")[0], read(folder / f"{name}.gpx"))
     assert expected in " ".join(promise.what for promise in checks if not promise.holds)
+
+
+def test_noise_that_is_small_everywhere_is_judged_by_what_is_left() -> None:
+    factor = np.full((40, 1), 0.001)
+    still, moved = np.zeros((40, 2)), np.full((40, 2), 60.0)
+    assert all(check.holds for check in plausible_draw(factor, still, 2.0))
+    assert not all(check.holds for check in plausible_draw(factor, moved, 2.0))
 
 
 @pytest.mark.parametrize("rounding", [0.05, 5.0])

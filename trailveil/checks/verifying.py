@@ -322,7 +322,9 @@ def plausible_draw(factor: FloatArray, moved: FloatArray, width: float) -> Itera
     along = axes.T @ moved
     squares = along[large] ** 2 / (sizes[large, None] ** 2 + width**2)
     freedom, total = squares.size, float(np.sum(squares))
-    chance = 2 * min(gammainc(freedom / 2, total / 2), gammaincc(freedom / 2, total / 2))
+    # Beside a cut the noise may be small everywhere: then no direction is left to judge it by.
+    tails = (gammainc(freedom / 2, total / 2), gammaincc(freedom / 2, total / 2))
+    chance = 2 * min(tails) if freedom else 1.0
     yield Check(
         f"the noise is a plausible draw (chi-square {total:.1f} of {freedom} degrees of freedom, "
         f"which {min(chance, 1.0):.2g} of draws are as far from)",
