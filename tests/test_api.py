@@ -199,6 +199,12 @@ def test_a_version_that_nobody_has_is_replaced(ride: Path, ledger: Ledger) -> No
         (lambda: tv.audit("a.gpx", "b.gpx", radius=3), "got radius: it may be at, between"),  # type: ignore[call-arg]  # on purpose
         (lambda: tv.protect(DAY, adversaries=["still"]), "a list of default, plain, point, path"),
         (lambda: tv.protect(DAY, adversaries="plain"), "must be a list of"),
+        (lambda: tv.protect(DAY, adversaries=["plain"]), "must come with mechanism noise or both"),
+        (lambda: tv.protect(DAY, steady=900), "steady must come with mechanism noise or both"),
+        (
+            lambda: tv.protect(DAY, steady=900, versions={"friends": {"radius": 50}}),
+            "steady must come with mechanism noise or both",
+        ),
         (lambda: tv.protect(DAY, prior=PRIOR), "a file, or a kernel, got Prior"),  # type: ignore[call-overload]  # on purpose
         (lambda: tv.compose(PRIOR, []), "must get a kernel, got Prior"),  # type: ignore[arg-type]  # on purpose
         (lambda: tv.Adversary.knows([1.0], [8.0], 0.0), "a positive variance"),

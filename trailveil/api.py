@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from trailveil.checks.scan import Scan, scan
 from trailveil.errors import InvalidValue, check_kind
@@ -22,6 +22,7 @@ from trailveil.ledger.identity import ME
 from trailveil.ledger.planning import protect_versions
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.options import (
+    OF_NOISE,
     Options,
     Selection,
     check_options,
@@ -32,7 +33,7 @@ from trailveil.release.options import (
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
-from trailveil.release.request import Request
+from trailveil.release.request import Method, Request
 from trailveil.release.versions import Version
 from trailveil.traces.fields import ALL
 from trailveil.traces.formats import MOST_POINTS, size_of
@@ -169,8 +170,8 @@ def protect(
     secret = load_key(key) if isinstance(key, Path) else key
     if request is not None and set(options) - set(Selection.__annotations__):
         raise InvalidValue("a request must come without options of its own, got both: state one")
-    whole = request_of(options) if request is None else request
-    check_kind("request", whole, Request, "or state options by name")
+    if versions is None and request is None:
+        request = request_of(options)
     places = known_places(book, trace, subject=subject, key=secret)
     cache = DesignCache.of(book.folder, book.key)
     whose: dict[str, Any] = {"subject": subject, "key": secret, "places": places}
@@ -178,11 +179,14 @@ def protect(
         if versions is not None:
             check_kind("versions", versions, Mapping, "options of each by its name")
             stated = [Version(name, _of_version(options, more)) for name, more in versions.items()]
+            if not any("mechanism" in more for more in versions.values()):
+                request_of(options)  # what is of noise alone is refused
             about = (book, trace, chosen_of(options), stated)
             plans = protect_versions(*about, **whose, cache=cache, alone=again or replace)
             return {plan.version: plan for plan in plans}
         public = known_public(book, trace, subject)
-        asked = requested(trace, chosen_of(options), whole, places, public)
+        check_kind("request", request, Request, "or state options by name")
+        asked = requested(trace, chosen_of(options), cast(Request, request), places, public)
         plan = protect_parts(trace, asked, places=places, cache=cache)
         check_released(book, plan, again=again or replace, subject=subject, key=secret)
     return dataclasses.replace(plan, subject=subject, key=secret)
@@ -201,7 +205,10 @@ def _ledger(stated: Ledger | None) -> Ledger:
 
 
 def _of_version(shared: Options, more: Options) -> Request:
-    """What is asked of a version. Raises InvalidValue for what all versions must share."""
+    """What is asked of a version. Raises InvalidValue for what all versions must share.
+
+    What is shared and of noise alone is of the versions that have some.
+    """
     check_kind("a version", more, Mapping, 'such as {"radius": 50}')
     differ = {"mechanism", "radius", "epsilon", "order", "leave"}
     if wrong := set(more) - differ:
@@ -210,6 +217,8 @@ def _of_version(shared: Options, more: Options) -> Request:
             "it for all"
         )
     whole: Options = {**shared, **more}
+    if whole.get("mechanism", Method.CUT) == Method.CUT:
+        whole = cast(Options, {name: v for name, v in whole.items() if name not in OF_NOISE})
     if "leave" in more and "epsilon" not in more:
         whole.pop("epsilon", None)
     if "epsilon" in more and "leave" not in more:

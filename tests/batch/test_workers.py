@@ -2,11 +2,15 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from trailveil.batch import workers
 from trailveil.batch.workers import Done, alone, lost, outcomes_of, workers_here
 from trailveil.batch.working import Failed, Outcome, Task
 
@@ -95,14 +99,57 @@ def test_a_trace_that_kills_its_workers_takes_no_other_with_it(deadly: int) -> N
     assert again <= 32
 
 
-def test_a_process_that_dies_of_a_trace_takes_no_other_with_it() -> None:
-    """Real processes, of which the one that gets trace 7 ends, whenever it does."""
+def of_24(engine: Any) -> list[Any]:
+    """What comes of 24 tasks, of which trace 7 ends its worker."""
     tasks: list[Any] = [Deadly(i) if i == 7 else Numbered(i) for i in range(24)]
     waiting = iter(tasks)
+    return [each for group in engine(lambda: next(waiting, None)) for each in group]
+
+
+def check_of_24(outcomes: list[Any]) -> None:
+    assert [outcome.number for outcome in outcomes] == list(range(24))
+    assert [outcome.number for outcome in outcomes if outcome.kind == "KilledWorker"] == [7]
+    assert {outcome.kind for outcome in outcomes} == {"KilledWorker", "AttributeError"}
+
+
+def test_a_process_that_dies_of_a_trace_takes_no_other_with_it() -> None:
+    """Real processes, of which the one that gets trace 7 ends, whenever it does."""
     with workers_here(2) as engine:
-        faileds: list[Any] = [
-            each for group in engine(lambda: next(waiting, None)) for each in group
-        ]
-    assert [failed.number for failed in faileds] == list(range(24))
-    assert [failed.number for failed in faileds if failed.kind == "KilledWorker"] == [7]
-    assert {failed.kind for failed in faileds} == {"KilledWorker", "AttributeError"}
+        outcomes = of_24(engine)
+    check_of_24(outcomes)
+
+
+def test_a_worker_that_its_pool_does_not_end_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one that begins while another dies: the pool waits for it without having ended it."""
+    monkeypatch.setattr(BaseProcess, "terminate", lambda process: None)
+    with workers_here(2) as engine:
+        outcomes = of_24(engine)
+    check_of_24(outcomes)
+
+
+class Forgetful(ProcessPoolExecutor):
+    """A pool that forgets the first that is handed out, and breaks."""
+
+    def submit(self, work: Any, /, *arguments: Any, **named: Any) -> Any:
+        if not FORGOTTEN:
+            FORGOTTEN.append(Future())
+            return FORGOTTEN[0]
+        if len(FORGOTTEN) == 1:
+            FORGOTTEN.append(Future())
+            raise BrokenProcessPool
+        return super().submit(work, *arguments, **named)
+
+
+FORGOTTEN: list[Any] = []
+
+
+def test_what_a_broken_pool_forgot_is_handed_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Forgetful)
+    monkeypatch.setattr(workers, "_PATIENCE", 0.01)
+    FORGOTTEN.clear()
+    with workers_here(2) as engine:
+        outcomes = of_24(engine)
+    check_of_24(outcomes)
+    assert len(FORGOTTEN) == 2

@@ -207,6 +207,29 @@ def test_a_number_that_is_none_is_wrong_usage(
         assert option in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--slow-for", "30"),
+        ("--steady-for", "20"),
+        ("--adversary", "plain"),
+        ("--prior", "walk"),
+        ("--slow-for", "30", "--version", "friends", "--radius", "50"),
+    ],
+)
+def test_what_a_cut_does_not_reckon_with_is_not_passed_over(
+    words: tuple[str, ...],
+    here: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would promise the same metres to somebody whom it does not hide."""
+    assert ended(["protect", "ride.gpx", *words], monkeypatch) == 2
+    assert f"{words[0]} must come with --mechanism noise or both" in capfd.readouterr().err
+    noisy = ["--mechanism", "both", *words]
+    assert ended(["protect", "ride.gpx", *noisy], monkeypatch) != 2
+
+
 @pytest.mark.parametrize("value", ["1e308", "1e31", "1e-308", "5e-324", "1e-31"])
 def test_numbers_whose_squares_are_none(
     value: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -31,6 +31,8 @@ from trailveil.gp.threads import keep_one_thread
 _AHEAD, _TOGETHER, _SECONDS, _PORTIONS = 8, 32, 0.25, 3
 # Seconds after which what is ready is settled, and between looks at whether more is.
 _SETTLED, _LOOKS = 0.5, 0.005
+# Seconds between looks at whether a pool that is waited for is broken.
+_PATIENCE = 5.0
 # How often a trace is tried whose worker was lost: once with others, the rest alone.
 _TRIES = 4
 
@@ -63,16 +65,13 @@ def workers_here(count: int, *, noise: bool = True) -> Iterator[Engine]:
     noise: whether they will need what noise takes.
     """
     kind = _context([*_LOADED, *(_OF_NOISE if noise else ())])
-    theirs, ours = kind.Pipe(duplex=False)
-    pool = partial(ProcessPoolExecutor, count, kind, _begin, (theirs,))
     try:
-        processes = Processes(count, pool)
+        processes = Processes(count, kind)
     except (OSError, NotImplementedError) as error:
         raise Unavailable("worker processes must start, got none: use --workers 1") from error
     try:
         yield partial(outcomes_of, processes)
     finally:
-        ours.close()  # which ends them all
         processes.end()
 
 
@@ -100,9 +99,14 @@ def _begin(connection: Connection) -> None:
 class Processes:
     """Workers of this machine, in a pool that is replaced where one of them dies."""
 
-    def __init__(self, count: int, pool: Callable[[], ProcessPoolExecutor]) -> None:
-        self.count = count
-        self._new, self._pool = pool, pool()
+    def __init__(self, count: int, kind: Any) -> None:
+        self.count, self._kind = count, kind
+        self._pool, self._held = self._new()
+
+    def _new(self) -> tuple[ProcessPoolExecutor, Connection]:
+        """A pool, and what its workers live as long as."""
+        theirs, ours = self._kind.Pipe(duplex=False)
+        return ProcessPoolExecutor(self.count, self._kind, _begin, (theirs,)), ours
 
     def submit(self, tasks: list[Task]) -> Any:
         """Hand out a portion."""
@@ -110,14 +114,14 @@ class Processes:
             return self._pool.submit(work_all, tasks)
         except BrokenProcessPool:
             self.end()
-            self._pool = self._new()
+            self._pool, self._held = self._new()
             return self._pool.submit(work_all, tasks)
 
     def result(self, tasks: list[Task], future: Any) -> Done:
         """What came of a portion; where a worker was lost, of each of its traces alone."""
         for _ in range(_TRIES):
             try:
-                done: Done = future.result()
+                done = self._waited(future)
             except BrokenProcessPool:
                 if len(tasks) > 1:
                     return alone(self, tasks)
@@ -126,8 +130,21 @@ class Processes:
                 return done
         return [lost(tasks[0])], _SECONDS
 
+    def _waited(self, future: Any) -> Done:
+        """What came of a portion. Raises BrokenProcessPool where nothing will."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                done: Done = future.result(_PATIENCE)
+                return done
+            # What was handed out as a worker died may be forgotten; a pool that is broken says so.
+            self._pool.submit(os.getpid)
+
     def end(self) -> None:
-        """Wait until all processes of the pool have ended."""
+        """End all processes of the pool, and wait until they have.
+
+        One that began as another died, the pool waits for and does not end: its pipe does.
+        """
+        self._held.close()
         self._pool.shutdown(cancel_futures=True)
 
 

@@ -32,7 +32,16 @@ from trailveil.traces.visits import circle
 SELECTING = ("at", "between", "near", "stops")
 """The options that state what to protect besides both ends; they add up."""
 
+STATED = "trailveil.versions"
+"""Where a context has the versions that were stated, by name, with the options of each."""
+
 AUTO = "auto"
+_OF_NOISE = {
+    "who": "adversary",
+    "prior": "prior",
+    "steady_for": "steady-for",
+    "slow_for": "slow-for",
+}
 _SAME = {*Options.__annotations__} - {*Selection.__annotations__}
 _SAME -= {"adversaries", "steady", "longest_stay"}
 
@@ -134,13 +143,30 @@ def requested_of(options: dict[str, Any]) -> Request:
         del stated["epsilon"]
     if stated["activity"] == AUTO:
         del stated["activity"]
-    # Nothing at all is assumed for so long: that holds a steady pace, and one that is slow.
-    steady = round(60 * max(options["steady_for"], options["slow_for"]))
-    stated["steady"] = max(steady, options["uncertain"])
     if options["everywhere"] and was_given("slow_for"):
         stated["longest_stay"] = 60 * options["slow_for"]
-    stated["adversaries"] = options["who"] or ("default",)
+    if options["everywhere"] or options["mechanism"] != "cut":
+        # Nothing at all is assumed for so long: that holds a steady pace, and one that is slow.
+        steady = round(60 * max(options["steady_for"], options["slow_for"]))
+        stated["steady"] = max(steady, options["uncertain"])
+        stated["adversaries"] = options["who"] or ("default",)
+    else:
+        _refuse_what_is_of_noise()
+        stated.pop("prior", None)
     return request_of(cast(Options, stated))
+
+
+def _refuse_what_is_of_noise() -> None:
+    """Of a cut alone: beside a version with noise, these are of that one."""
+    context = click.get_current_context()
+    if any(more.get("mechanism", "cut") != "cut" for _, more in context.meta.get(STATED, [])):
+        return
+    for name, option in _OF_NOISE.items():
+        if was_given(name):
+            raise click.UsageError(
+                f"--{option} must come with --mechanism noise or both, got a cut: it hides whoever "
+                "keeps to the pace that --activity or --floor states"
+            )
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:

@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from trailveil.cli.options import WithPlaces, requesting
+from trailveil.cli.options import STATED, WithPlaces, requesting
 from trailveil.errors import InvalidValue
 from trailveil.release.versions import check_names
 from trailveil.traces.formats.table import default_output
 
 _OF_EACH = ("radius", "epsilon", "order", "leave", "mechanism")
-_STATED = "trailveil.versions"
 
 
 class WithVersions(WithPlaces):
@@ -21,7 +20,7 @@ class WithVersions(WithPlaces):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse what all versions share; the others are parsed as options of their own."""
         shared, groups = _split(args)
-        ctx.meta[_STATED] = [(name, _parsed(words)) for name, words in groups]
+        ctx.meta[STATED] = [(name, _parsed(words)) for name, words in groups]
         return super().parse_args(ctx, shared)
 
 
@@ -78,7 +77,7 @@ def stated_versions(options: dict[str, Any]) -> list[StatedVersion]:
     Raises InvalidValue for what has no versions.
     """
     source: Path = options["source"]
-    stated = click.get_current_context().meta.get(_STATED, [])
+    stated = click.get_current_context().meta.get(STATED, [])
     readings = options["column"] or options["unit"]
     if not stated:
         usual = (

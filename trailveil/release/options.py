@@ -10,7 +10,7 @@ from trailveil.errors import InvalidValue, check_kind, each_of_kind
 from trailveil.files.source import named as file_named
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import Named, named
-from trailveil.release.request import NOISE_AGAINST, Method, Request
+from trailveil.release.request import NOISE_AGAINST, STEADY, Method, Request
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.loading import prior_in
 from trailveil.traces.selection import Chosen
@@ -18,6 +18,8 @@ from trailveil.traces.stops import LASTS, WITHIN
 from trailveil.traces.visits import Circle
 
 _SWITCHES = {"ends", "stops", "returns", "everywhere"}
+# A cut hides whoever keeps to its pace, from everybody: these change nothing of it.
+OF_NOISE = ("adversaries", "prior", "steady")
 
 
 class Selection(TypedDict, total=False):
@@ -111,10 +113,17 @@ def request_of(options: Options) -> Request:
         )
         if name in options
     }
+    if "steady" not in options and isinstance(uncertain := options.get("uncertain"), int):
+        same["steady"] = max(STEADY, uncertain)
     if "adversaries" in options:
         same["who"] = _who(options["adversaries"])
     if "prior" in options:
         same["kernel"] = _kernel(options["prior"])
+    if method == Method.CUT and (alone := [name for name in OF_NOISE if name in options]):
+        raise InvalidValue(
+            f"{alone[0]} must come with mechanism noise or both, got a cut: it hides whoever keeps "
+            "to its pace, which activity or floor states"
+        )
     pace = (floor, None) if activity is None else (ACTIVITIES[activity], MIDDLE[activity])
     return Request((), method=Method(method), floor=pace[0], middle=pace[1], **same)
 

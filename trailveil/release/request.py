@@ -44,6 +44,10 @@ NOISE_AGAINST = (Named.PLAIN, Named.POINT, Named.PATH)
 """The adversaries that noise may be made against, by name."""
 
 
+STEADY = 300
+"""Seconds around a part of which a stranger assumes nothing, unless more are stated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paces:
     """The least that a person moves: outward from an end of a recording, and through its middle.
@@ -112,7 +116,7 @@ class Request:
     floor: float | None = None
     middle: float | None = None
     uncertain: int = 60
-    steady: int = 300
+    steady: int = STEADY
     longest_stay: float | None = None
     returns: bool = False
     scale: float = 1 + Frame.SCALE_ERROR
