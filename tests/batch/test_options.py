@@ -95,7 +95,7 @@ def test_a_name_that_the_output_has_no_place_for_is_refused(tmp_path: Path) -> N
     rides, out = fleet(tmp_path / "rides", 1), tmp_path / "out"
     table = to_frame(ride(12, 30.0, begin=BEGIN + 9 * DAY)).drop(columns=["track", "segment"])
     table.to_csv(rides / "other.csv", index=False)
-    keep = ("--keep", "name", "--adversary", "path")
+    keep = ("--keep", "name")
     some = batch(rides, "-o", out, "--whole-files", *keep)
     assert some.returncode == 1
     assert some.stderr.startswith("other.csv: the output must be GPX, KML, KMZ or GeoJSON")

@@ -124,6 +124,8 @@ def test_a_worker_that_its_pool_does_not_end_is_not_waited_for(
 ) -> None:
     """As one that begins while another dies: the pool waits for it without having ended it."""
     monkeypatch.setattr(BaseProcess, "terminate", lambda process: None)
+    told_to_end = "concurrent.futures.process._ExecutorManagerThread.get_n_children_alive"
+    monkeypatch.setattr(told_to_end, lambda thread: 0)
     with workers_here(2) as engine:
         outcomes = of_24(engine)
     check_of_24(outcomes)

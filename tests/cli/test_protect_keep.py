@@ -220,7 +220,7 @@ def test_wrong_usage(source: Path, words: tuple[str, ...], message: str) -> None
 
 def test_noise_that_is_not_made_against_who_knows_the_path_is_refused(source: Path) -> None:
     assert "add --adversary path" in refused(
-        "protect", source, "--keep", "speed", "--adversary", "plain"
+        *("protect", source, "--keep", "speed", "--mechanism", "noise", "--adversary", "plain")
     )
 
 

@@ -43,19 +43,27 @@ READ = (*(row.name for row in FORMATS), "readings", "photo")
 RUN = (*(("protect",) * 6), "readings", "audit", "prior", "key", "import")
 """What is run of the command line, in turn."""
 
-FAST = ("--adversary", "plain", "--floor", "30")
+FAST = ("--floor", "30")
 """Options by which noise is found soon, and cuts leave something of short recordings."""
 
+_PLAIN = ("--adversary", "plain")
 _OPTIONS: tuple[tuple[str, ...], ...] = (
-    *((), (), ("--at", "start+1m"), ("--at", "end-30s", "--at", "start"), ("--everywhere",)),
+    *((), (), ("--at", "start+1m"), ("--at", "end-30s", "--at", "start")),
+    ("--everywhere", *_PLAIN),
     *(("--between", "start+30s", "end-45s"), ("--stops", "auto", "--stops-for", "20")),
     *(("--near", "46.1250,7.6580,100"), ("--between", "start", "end")),
 )
 _FURTHER: tuple[tuple[str, ...], ...] = (
     *(("--round-times", "10"), ("--round-times", "3600"), ("--shift-times",), ("--every", "5")),
     *(("--assume-utc",), ("--tz", "Europe/Berlin"), ("--withhold", "10"), ("--withhold", "x")),
-    *(("--mechanism", "noise"), ("--mechanism", "both"), ("--radius", "50"), ("--no-returns",)),
-    *(("--activity", "drive"), ("--floor", "2"), ("--uncertain", "5"), ("--steady-for", "2")),
+    *(
+        ("--mechanism", "noise", *_PLAIN),
+        ("--mechanism", "both"),
+        ("--radius", "50"),
+        ("--no-returns",),
+    ),
+    *(("--activity", "drive"), ("--floor", "2"), ("--uncertain", "5")),
+    ("--mechanism", "both", "--steady-for", "2", *_PLAIN),
     *(("--json",), ("--report", "report.json"), ("--report", "report.txt")),
     *(("--keep", name) for name in KEEPABLE),
 )
