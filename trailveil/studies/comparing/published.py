@@ -91,10 +91,9 @@ def porto(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[
     """
 
     def trips() -> Iterator[Case]:
-        csv.field_size_limit(_LONGEST)  # of a trip of hours
         before: set[str] = set()
         with _opened(Path(file)) as stream:
-            for row in csv.DictReader(stream):
+            for row in _long_rows(stream):
                 if row["MISSING_DATA"].strip().lower() == "true" or row["TRIP_ID"] in before:
                     continue
                 before.add(row["TRIP_ID"])
@@ -109,6 +108,20 @@ def porto(*, file: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[
                     yield case
 
     return islice(_checked(trips(), file), traces)
+
+
+def _long_rows(stream: TextIO) -> Iterator[dict[str, str]]:
+    """Rows with cells as long as a trip of hours takes; elsewhere they stay bounded."""
+    rows = csv.DictReader(stream)
+    while True:
+        usual = csv.field_size_limit(_LONGEST)
+        try:
+            row = next(rows, None)
+        finally:
+            csv.field_size_limit(usual)
+        if row is None:
+            return
+        yield row
 
 
 def cabspotting(*, folder: str, traces: int = 100, fixes: int = MOST_FIXES) -> Iterator[Case]:
