@@ -131,6 +131,8 @@ CLAIMS = [
     ("cut", changed(("target", "floor_middle_m_s"), 0.4), "pace is that"),
     ("noise", changed((*FIRST, "cut_s"), 1), "a cut where"),
     ("both", changed((*FIRST, "kind"), "time"), "it is a time"),
+    ("noise", changed((*FIRST, "kind"), "timx"), "it is a timx"),
+    ("noise", changed((*FIRST, "sides"), 3), "one side or two"),
     ("noise", changed((*FIRST, "exposures", 1, "circle_68_before_m"), times(0.9)), "true place"),
 ]
 TAMPERED = [

@@ -205,6 +205,8 @@ def test_a_number_that_is_none_is_wrong_usage(
     for value in ("nan", "inf", "-1"):
         assert ended(["protect", "ride.gpx", option, value], monkeypatch) == 2
         assert option in capfd.readouterr().err
+    assert ended(["protect", "ride.gpx", option, "100m"], monkeypatch) == 2
+    assert "must be a number, without a unit, got '100m'" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

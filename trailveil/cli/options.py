@@ -102,7 +102,7 @@ requesting = options_of(
     ),
     click.option(
         "--floor",
-        type=FiniteRange(0.01, 1000),
+        type=FiniteRange(0.01, 1000, min_open=True, max_open=True),
         metavar="M_PER_S",
         help="The same pace as a number, in place of --activity.",
     ),

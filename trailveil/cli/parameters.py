@@ -29,6 +29,10 @@ class FiniteRange(click.FloatRange):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The number; wrong usage where it is not finite."""
+        try:
+            float(value)
+        except ValueError:
+            self.fail(f"must be a number, without a unit, got {value!r}.", param, ctx)
         number = float(super().convert(value, param, ctx))
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)

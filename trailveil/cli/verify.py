@@ -66,6 +66,8 @@ def verify(report: Path, original: Path | None, released: Path | None, **options
             click.echo(f"{'ok    ' if promise.holds else 'FAILED'} {what}")
         wrong = sum(not each.holds for each in promised)
         click.echo(f"{len(promised)} checks: " + ("all hold" if holds else f"{wrong} failed"))
+        if not holds and original is not None:
+            click.echo("Are these the recording and the file that the report is of?")
         click.echo(f"Not checked: {'; '.join(unchecked)}.")
     click.get_current_context().exit(0 if holds else 1)
 

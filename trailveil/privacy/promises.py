@@ -121,8 +121,10 @@ def _stated(report: dict[str, Any]) -> Iterator[Check]:
         cut = (seconds is None) == (method == "noise" and least is None)
         cut = cut and (seconds is None or seconds >= (least or 0))
         yield Check(f"part {number}: it has a cut where the mechanism has one", cut)
-        stay = (part["kind"] == "stay") == (part["end_ns"] > part["begin_ns"])
-        yield Check(f"part {number}: it is a {part['kind']}", stay)
+        kind = "stay" if part["end_ns"] > part["begin_ns"] else "time"
+        yield Check(f"part {number}: it is a {part['kind']}", part["kind"] == kind)
+        sides = part["sides"] in (1, 2) and isinstance(part["sides"], int)
+        yield Check(f"part {number}: it has one side or two", sides)
     names = list(
         dict.fromkeys(exposure["adversary"] for part in parts for exposure in part["exposures"])
     )

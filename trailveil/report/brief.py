@@ -106,7 +106,7 @@ def _lines(
         [
             *listed("", _parts(report, parts), bold),
             *paragraph(_cost(report)),
-            *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
+            *paragraph(f"{_learnt(report)} {_told_apart(report)}{_best_informed(report)}"),
             *paragraph(_open(report), yellow),
             *listed("", public_already(report)),
             *listed("", before),
@@ -198,29 +198,36 @@ def _exact(times: Times, what: str, *, moved: bool) -> str:
 
 
 def _learnt(report: ReleaseReport) -> str:
-    """What a stranger can still find out, and what the best-informed of those listed can."""
-    facing = [exposure for part in report.get("secrets", []) for exposure in part["exposures"]]
-    facing = facing or [
-        exposure for place in report.get("places", []) for exposure in place["left"]
-    ]
-    facing += report.get("everywhere", {}).get("left", [])
+    """What a stranger can still find out."""
     unit = unit_of(report)
     stranger = best_guess(report["worst"]["circle_68_m"], unit)
     if unit != METRES:
         return f"{READER[0].upper()}{READER[1:]}: {stranger}"
     if report["mechanism"]["name"] == "cut":
         return f"A stranger, even with a map: {stranger}"
+    return f"A stranger: {stranger}"
+
+
+def _best_informed(report: ReleaseReport) -> str:
+    """What the best informed of those listed can still find out; of a cut it is the stranger."""
+    if unit_of(report) != METRES or report["mechanism"]["name"] == "cut":
+        return ""
+    facing = [exposure for part in report.get("secrets", []) for exposure in part["exposures"]]
+    facing = facing or [
+        exposure for place in report.get("places", []) for exposure in place["left"]
+    ]
+    facing += report.get("everywhere", {}).get("left", [])
     worst = min(facing, key=lambda exposure: exposure["circle_68_m"] or inf, default=None)
     if worst is None or worst["circle_68_m"] is None:
-        return f"A stranger: {stranger}"
+        return ""
     known = f"someone who {worst['knows']}" if "knows" in worst else worst["adversary"]
     before = worst.get("circle_68_before_m")
     already = (
         f"could already place you within {metres(before)}; with your track, " if before else ""
     )
     return (
-        f"A stranger: {stranger} The best informed of those reckoned with ({known}): {already}"
-        f"within {metres(worst['circle_68_m'])}."
+        f" The best informed of those reckoned with ({known}): {already}within "
+        f"{metres(worst['circle_68_m'])}."
     )
 
 
