@@ -179,6 +179,7 @@ def test_a_run_writes_over_no_key_and_no_prior(
     name = "link.gpx" if option == "-o" else target
     before = Path(target).read_bytes()
     words = ["protect", "ride.gpx", "--key", "my.key", "--prior", "prior.json", "--overwrite"]
+    words += ["--mechanism", "noise"]
     done = CliRunner().invoke(cli, [*words, option, name])
     assert isinstance(done.exception, UnwritableOutput), done.output
     assert "named already" in str(done.exception)
