@@ -13,8 +13,9 @@ from pathlib import Path
 import click
 
 from trailveil.designer import table
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import key_of, read, rounded_bound, shaped_for, shipped, write_table
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.window import window_noise
 from trailveil.files.output import write_atomically
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.release.mixture import BOUNDS, LENGTH

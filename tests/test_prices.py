@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.designer import table
+from trailveil.designer import table, window
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.plan import Plan
 from trailveil.release.prices import HARDLY_MOVED, other_prices
@@ -63,7 +63,7 @@ def test_no_noise_is_designed_for_a_price(monkeypatch: pytest.MonkeyPatch) -> No
     """The shipped table has none for another radius; a plan that was made before leaves its own."""
     made = planned(Method.CUT, 130.0)
     with monkeypatch.context() as patched:
-        patched.setattr(table, "window_noise", lambda *_: pytest.fail("noise is designed"))
+        patched.setattr(window, "window_noise", lambda *_: pytest.fail("noise is designed"))
         assert other_prices(made) == ()
         assert len(other_prices(planned(Method.CUT))) == 2
     designs: dict[str, bytes] = {}
@@ -77,7 +77,7 @@ def test_no_noise_is_designed_for_a_price(monkeypatch: pytest.MonkeyPatch) -> No
 
     noise = protect(TRACE, replace(made.request, method=Method.NOISE), cache=Kept())
     table.forget()
-    monkeypatch.setattr(table, "window_noise", lambda *_: pytest.fail("noise is designed"))
+    monkeypatch.setattr(window, "window_noise", lambda *_: pytest.fail("noise is designed"))
     assert other_prices(made) == ()
     prices = other_prices(made, Kept())
     assert [one.method for one in prices] == [Method.NOISE, Method.BOTH]

@@ -115,3 +115,19 @@ def test_parquet_is_written_without_pandas(tmp_path: Path) -> None:
     modules = run.stderr.split()
     assert "pyarrow" in modules
     assert "pandas" not in modules
+
+
+def test_shipped_noise_takes_no_designer_and_no_linear_algebra(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.gpx", ride(240, 30.0))
+    words = ["protect", str(source), "--mechanism", "noise", "--no-returns"]
+    names = RUN.replace('"trailveil")', '("trailveil", "scipy.linalg"))')
+    run = subprocess.run(
+        [sys.executable, "-c", names, *words],
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = run.stderr.split()
+    assert "trailveil.designer.table" in modules
+    assert not {"trailveil.designer.window", "scipy.linalg"} & set(modules)

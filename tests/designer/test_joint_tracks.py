@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from trailveil.designer.joint_tracks import VisitNoise, told_of_one_place
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.random_curves import WindowNoise
+from trailveil.designer.window import window_noise
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Matern12, Matern32
 from trailveil.privacy.knowledge import Knowledge

@@ -12,7 +12,8 @@ import pytest
 
 from tests.designer.test_window_conditioning import HALF, dense, drawn_fixes, factor_at
 from tests.oracles.dense_movement import Released, Returning, Rows, variance_of
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.random_curves import WindowNoise
+from trailveil.designer.window import window_noise
 from trailveil.errors import Refused
 from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
 from trailveil.privacy.movement import Matern

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trailveil.designer.nesting import added, mixed, narrowed, widened
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import asked_of, noise_of
-from trailveil.designer.window import WindowNoise
 from trailveil.errors import Refused
 from trailveil.privacy.checker import check
 from trailveil.privacy.nesting import nests

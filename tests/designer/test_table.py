@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks._shipped_designs import TABLE, asked
-from trailveil.designer import table
+from trailveil.designer import table, window
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import key_of, noise_of, read, rounded_bound, write_table, written
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.window import window_noise
 from trailveil.privacy.checker import check
 from trailveil.privacy.movement import Movement
 from trailveil.release.request import Request
@@ -34,7 +35,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> WindowNoise:
         raise AssertionError("noise was designed that should be in the table: say make designs")
 
-    monkeypatch.setattr(table, "window_noise", refused)
+    monkeypatch.setattr(window, "window_noise", refused)
 
 
 @pytest.mark.usefixtures("never")

@@ -16,8 +16,9 @@ from scipy.linalg import block_diag
 from tests.conftest import Sweep
 from tests.oracles.dense_movement import Law, released
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import shaped_for
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.window import window_noise
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import check

@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import norm
 
 from tests.oracles.dense_movement import Law, Released, Rows, released, variance_of
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.random_curves import WindowNoise
+from trailveil.designer.window import window_noise
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
 from trailveil.privacy.movement import Movement

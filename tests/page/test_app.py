@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.rides import ride, run, written
-from trailveil.designer import table
+from trailveil.designer import table, window
 from trailveil.errors import InvalidValue
 from trailveil.ledger import user_ledger
 from trailveil.page.app import LARGEST_BODY, SERVED, application
@@ -122,7 +122,7 @@ def test_noise_is_shown_at_once_and_saved_as_it_is_designed(
     asked = {**QUICK, "mechanism": "noise", "parts": [["start+0s"]], "radius": 37}
     table.forget()
     with monkeypatch.context() as patched:
-        patched.setattr(table, "window_noise", lambda *_: pytest.fail("noise was designed"))
+        patched.setattr(window, "window_noise", lambda *_: pytest.fail("noise was designed"))
         look = page.post("/api/plan", {**asked, "at_once": True})
         save = {"plan": look["plan"], "again": False, "overwrite": False}
         assert "refused" in page.post("/api/save", save)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.designer import table
+from trailveil.designer import table, window
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import noise_of, read
-from trailveil.designer.window import WindowNoise, window_noise
+from trailveil.designer.window import window_noise
 from trailveil.errors import NoRoom
 from trailveil.files.output import write_atomically
 from trailveil.ledger import user_ledger
@@ -42,7 +43,7 @@ def lengths(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         sought_for.append(seconds)
         return window_noise(seconds, *others)  # type: ignore[arg-type]  # handed on as they came
 
-    monkeypatch.setattr(table, "window_noise", counted)
+    monkeypatch.setattr(window, "window_noise", counted)
     table.forget()
     return sought_for
 

@@ -10,8 +10,9 @@ from scipy.linalg import cholesky
 
 from tests.rides import ride
 from trailveil.designer import table
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import noise_of
-from trailveil.designer.window import WindowNoise, proved
+from trailveil.designer.window import proved
 from trailveil.errors import Refused, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger import user_ledger

@@ -13,9 +13,8 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
-from trailveil.designer.window import WindowNoise
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import pieces, rows_within
 from trailveil.privacy.movement import Matern, Movement, slowest_of
@@ -132,10 +131,10 @@ class _Tracks:
         form = outside + self.lone.T @ self.lone
         unit = np.diagonal(form) ** -0.5
         # A little more keeps rounding from ending it: any track is good for a bound.
-        factor = cho_factor(unit[:, None] * form * unit + _RIDGE * np.eye(unit.size))
+        form = unit[:, None] * form * unit + _RIDGE * np.eye(unit.size)
 
         def solved(columns: FloatArray) -> FloatArray:
-            return np.asarray(unit[:, None] * cho_solve(factor, unit[:, None] * columns))
+            return np.asarray(unit[:, None] * np.linalg.solve(form, unit[:, None] * columns))
 
         track = solved((self.lone.T @ self.still)[:, None])[:, 0]
         ways = solved(self.limits.T)

@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from trailveil.designer.window import WindowNoise, is_enough, proved, shortened
+from trailveil.designer.random_curves import WindowNoise
+from trailveil.designer.window import is_enough, proved, shortened
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots

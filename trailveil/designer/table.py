@@ -17,8 +17,13 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from trailveil.designer.window import WindowNoise, window_noise
-from trailveil.designer.window_proof import NOISE_DIGITS, TRACK_DIGITS, VERSION, units
+from trailveil.designer.random_curves import (
+    NOISE_DIGITS,
+    TRACK_DIGITS,
+    VERSION,
+    WindowNoise,
+    units,
+)
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge
@@ -63,6 +68,8 @@ def noise_of(
     """Noise for a window: shipped, kept, or designed now and kept. As `window_noise` otherwise."""
     noise = stored_noise(seconds, sides, adversaries, bound, cache)
     if noise is None:
+        from trailveil.designer.window import window_noise  # heavy, and only for what is new
+
         asked = asked_of(seconds, sides, adversaries, bound)
         noise = _remembered(key_of(*asked), window_noise(*asked))
         if cache is not None:

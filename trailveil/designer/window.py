@@ -7,18 +7,17 @@ of an even and an odd part of the seconds outward from it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag, cholesky
 
 from trailveil.designer.ellipsoid import Ellipsoid, smallest_ellipsoid
+from trailveil.designer.random_curves import NOISE_DIGITS, WindowNoise, few_digits
 from trailveil.designer.window_problem import AIM, MOST, WindowProblem, cheapest
-from trailveil.designer.window_proof import NOISE_DIGITS, few_digits, proof_of
+from trailveil.designer.window_proof import proof_of
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.false_tracks import Knots, rows_within
+from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.movement import Movement
 
@@ -34,61 +33,6 @@ _NEAR_ALL = 0.98
 _MUCH, _ENDLESS, _NEARLY = 100.0, 1e6, 0.9999
 # Noise is made larger by this until its proof holds, and so often at most.
 _MORE, _TIMES = 1.001, 12
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WindowNoise:
-    """Noise around a window: metres, for one coordinate.
-
-    knots: of each side. even: (size, size) factor of the sum of both sides, the value at the window
-    first. odd: (size - 1, size - 1) of their difference; None where there is one side. proof: what
-    `trailveil.privacy.checker` reads. gap: how far above the least of such noise, relative.
-    """
-
-    knots: Knots
-    even: FloatArray
-    odd: FloatArray | None
-    proof: dict[str, Any]
-    gap: float
-
-    @property
-    def size(self) -> int:
-        """How many random numbers it takes."""
-        return int(self.even.shape[1] + (0 if self.odd is None else self.odd.shape[1]))
-
-    def columns(self, before: FloatArray, after: FloatArray, *, slopes: bool = False) -> FloatArray:
-        """The factor (n, r) at times so many seconds before and after the window.
-
-        Both are 0 within it. Where there is one side, the other's seconds are not looked at:
-        nothing may be released there. slopes: how fast it changes with time (1 / s) instead.
-        """
-        rows = self.knots.rows(np.maximum(before, after), slopes=slopes)
-        side = np.where(before > after, -1.0, 1.0)[:, None]
-        even = rows @ self.even
-        if slopes:  # that of what is the same on both sides has two signs
-            even *= side
-        if self.odd is None:
-            return even
-        odd = rows[:, 1:] @ self.odd
-        return np.hstack([even, odd if slopes else side * odd])
-
-
-def together(
-    seconds: FloatArray, spans: Sequence[tuple[float, float]], noises: Sequence[WindowNoise]
-) -> FloatArray:
-    """The factor (n, r) of independent noises, read-only: zeros that take no memory but near each.
-
-    seconds: (n,) of fixes, in order. spans: begin and end of each window, with its noise.
-    """
-    whole = np.zeros((seconds.size, sum(noise.size for noise in noises)))
-    used = 0
-    for (begin, end), noise in zip(spans, noises, strict=True):
-        near = rows_within(seconds, (begin, end), noise.knots.end)
-        before, after = np.maximum(begin - seconds[near], 0.0), np.maximum(seconds[near] - end, 0.0)
-        whole[near, used : used + noise.size] = noise.columns(before, after)
-        used += noise.size
-    whole.flags.writeable = False
-    return whole
 
 
 def window_noise(

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from trailveil.designer.cancelling import check_cancelled
+from trailveil.designer.random_curves import TRACK_DIGITS, VERSION, few_digits
 from trailveil.designer.window_problem import WindowProblem, cheapest
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import StatedAdversary
@@ -16,9 +17,7 @@ from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Matern
 
-FORMAT, VERSION = "trailveil-noise", 1
-# Binary digits after the point of values and slopes, of noise (metres) and of tracks.
-NOISE_DIGITS, TRACK_DIGITS = (16, 26), (16, 26)
+FORMAT = "trailveil-noise"
 # How far apart known places of false tracks are at first, and at least (seconds).
 _APART, _CLOSE = 1.5, 2
 
@@ -103,19 +102,3 @@ def _track(
     even = few_digits(w[:size], TRACK_DIGITS, slope=0)
     odd = few_digits(w[size:], TRACK_DIGITS, slope=1)
     return {"away": away, "even": even.tolist(), "odd": odd.tolist()}
-
-
-def few_digits(numbers: FloatArray, digits: tuple[int, int], slope: int) -> FloatArray:
-    """Values and slopes by rows with few binary digits: their fractions are short."""
-    unit = units(numbers.shape, digits, slope)
-    return np.asarray(np.round(numbers * unit) / unit)
-
-
-def units(shape: tuple[int, ...], digits: tuple[int, int], slope: int) -> FloatArray:
-    """What makes whole numbers of values and slopes by rows with so many binary digits.
-
-    slope: 0 where the first row is a value of the edge, 1 where it is the first knot's value.
-    """
-    rows = np.arange(shape[0]) + slope
-    powers = np.where((rows > 0) & (rows % 2 == 0), digits[1], digits[0]).astype(np.float64)
-    return np.asarray((2.0**powers).reshape(-1, *[1] * (len(shape) - 1)))

@@ -24,7 +24,7 @@ from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.traces.trace import NANOSECONDS, Trace, seconds_since_the_first
 
 if TYPE_CHECKING:  # the ledger is read without what designs releases
-    from trailveil.designer.window import WindowNoise
+    from trailveil.designer.random_curves import WindowNoise
     from trailveil.release.places import Place
     from trailveil.release.plan import Plan
 
@@ -242,7 +242,7 @@ def reach_of(plan: "Plan") -> float:
 
 def _noises(arrays: Mapping[str, NDArray[Any]]) -> "tuple[WindowNoise, ...]":
     """The noise around each window."""
-    from trailveil.designer.window import WindowNoise
+    from trailveil.designer.random_curves import WindowNoise
     from trailveil.privacy.false_tracks import Knots
 
     return tuple(
@@ -263,7 +263,7 @@ def columns_around(
     noises: "Sequence[WindowNoise]",
 ) -> FloatArray:
     """The factor (n, r) of noise around windows, seconds since the first of times (n,)."""
-    from trailveil.designer.window import together
+    from trailveil.designer.random_curves import together
 
     return together(seconds_since_the_first(times), windows, noises)
 

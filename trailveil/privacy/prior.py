@@ -25,7 +25,16 @@ from trailveil.gp.gaussian import (
     posterior,
     read_only,
 )
-from trailveil.gp.kernels import Clock, Kernel, StoppedClock, Tabulated, White, latent, split
+from trailveil.gp.kernels import (
+    Clock,
+    Kernel,
+    StoppedClock,
+    Tabulated,
+    White,
+    latent,
+    noise_variance,
+    split,
+)
 from trailveil.gp.statespace import is_markov
 from trailveil.privacy.markov import MarkovSystem, covariance_product, markov_rows
 from trailveil.privacy.mechanism import Mechanism, Process
@@ -298,12 +307,6 @@ def _shifted_systems(
         return dense_system(shifted, least)
 
     return dense
-
-
-def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
-    """The least variance of the white terms of a kernel over the times."""
-    white = [term for term in kernel.terms() if term.is_white()]
-    return float(sum(np.min(term.diagonal(times)) for term in white))
 
 
 def least_eigenvalue(white: float, added: float | None, known: SideInformation) -> float:

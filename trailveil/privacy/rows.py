@@ -22,12 +22,12 @@ from scipy.linalg import block_diag, eigh
 
 from trailveil.gp.extended import Extended, Objects, exact_null_space
 from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray, System, dense_system
-from trailveil.gp.kernels import Kernel, split
+from trailveil.gp.kernels import Kernel, noise_variance, split
 from trailveil.gp.statespace import is_markov
 from trailveil.privacy.coupled import Coupling
 from trailveil.privacy.markov import markov_rows
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.privacy.prior import LARGEST_DENSE, noise_variance
+from trailveil.privacy.prior import LARGEST_DENSE
 
 # float64 arrays, or object arrays of extended-precision numbers.
 Numbers: TypeAlias = Any

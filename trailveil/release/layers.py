@@ -16,7 +16,7 @@ from trailveil.gp.randomness import normals
 from trailveil.privacy.mechanism import Mechanism
 
 if TYPE_CHECKING:  # a cut alone is planned without what designs noise
-    from trailveil.designer.window import WindowNoise
+    from trailveil.designer.random_curves import WindowNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.table import (
     key_of,
     noise_of,
@@ -29,7 +30,6 @@ from trailveil.designer.table import (
     shipped,
     stored_noise,
 )
-from trailveil.designer.window import WindowNoise
 from trailveil.errors import Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots

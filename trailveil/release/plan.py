@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
+from trailveil.gp.kernels import noise_variance
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
@@ -38,8 +39,8 @@ from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
 
 if TYPE_CHECKING:  # a cut alone is planned without what designs noise
+    from trailveil.designer.random_curves import WindowNoise
     from trailveil.designer.table import Cache
-    from trailveil.designer.window import WindowNoise
     from trailveil.privacy.anytime import Worst
     from trailveil.privacy.knowledge import Knowledge
 
@@ -314,7 +315,7 @@ def _sum_of(
     """The independent noises of all windows, together: zeros but near them."""
     if not designs:
         return base
-    from trailveil.designer.window import together
+    from trailveil.designer.random_curves import together
 
     spans = [(window.begin, window.end) for window in windows]
     return replace(base, factor=together(base.times, spans, designs))
@@ -359,8 +360,6 @@ def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
         columns = Mechanism(mechanism.times, noise.columns, released=~noise.withheld)
         mechanism = mechanism.plus(columns)
     if mechanism.max_std > 0:
-        from trailveil.privacy.prior import noise_variance
-
         measured = noise_variance(plan.request.kernel, mechanism.times) ** 0.5
         least = max(plan.grid.metres, plan.coarse.metres, LEAST, measured)
         mechanism = mechanism.hiding(least)

@@ -20,7 +20,7 @@ from trailveil.release.plan import Plan, with_common
 from trailveil.release.request import Method, Request
 
 if TYPE_CHECKING:
-    from trailveil.designer.window import WindowNoise
+    from trailveil.designer.random_curves import WindowNoise
     from trailveil.privacy.knowledge import Knowledge
 
 MOST_VERSIONS = 8
@@ -210,7 +210,7 @@ def _windows(plan: Plan) -> list[Window]:
 
 
 def _columns(plan: Plan, noises: "Sequence[WindowNoise]") -> FloatArray:
-    from trailveil.designer.window import together
+    from trailveil.designer.random_curves import together
 
     return together(plan.trace.seconds, _spans(plan), noises)
 

@@ -25,10 +25,10 @@ from scipy.linalg import cho_solve, eigh, null_space, qr
 from trailveil.errors import NumericalError
 from trailveil.gp.extended import LAST_BITS, START_BITS, Extended, Objects, zero_pivot
 from trailveil.gp.gaussian import EXTENDED_AGREEMENT, UNIT_ROUNDOFF, FloatArray, cholesky_factor
-from trailveil.gp.kernels import latent, split
+from trailveil.gp.kernels import latent, noise_variance, split
 from trailveil.privacy.extended_loss import joint_covariance
 from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.privacy.prior import NOTHING_KNOWN, Prior, noise_variance
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior
 from trailveil.privacy.secrets import Secret
 
 # An eigenvalue is known by its sign where it is this many times above what rounding may have done.

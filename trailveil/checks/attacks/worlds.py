@@ -11,10 +11,10 @@ from scipy.linalg import eigh
 from trailveil.checks.attacks.riders import ridden
 from trailveil.gp.chains import chain
 from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import Kernel, split
+from trailveil.gp.kernels import Kernel, noise_variance, split
 from trailveil.gp.statespace import is_markov, required_state_space
 from trailveil.privacy.mechanism import Mechanism, Process
-from trailveil.privacy.prior import Prior, SideInformation, noise_variance
+from trailveil.privacy.prior import Prior, SideInformation
 from trailveil.privacy.secrets import Secret
 from trailveil.traces.streets.network import Network
 

@@ -23,6 +23,7 @@ from trailveil.gp.kernels.equations import (
     Warped,
     White,
     latent,
+    noise_variance,
     split,
 )
 
@@ -49,6 +50,7 @@ __all__ = [
     "from_gpytorch",
     "from_sklearn",
     "latent",
+    "noise_variance",
     "split",
     "stopped",
 ]

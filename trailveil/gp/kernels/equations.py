@@ -336,6 +336,12 @@ def latent(kernel: Kernel) -> Kernel | None:
     return _gather([term for term in kernel.terms() if not term.is_white()])
 
 
+def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
+    """The least variance of the white terms of a kernel over the times."""
+    white = [term for term in kernel.terms() if term.is_white()]
+    return float(sum(np.min(term.diagonal(times)) for term in white))
+
+
 def split(kernel: Kernel) -> tuple[Kernel | None, float]:
     """The kernel without its levels, and the variance of those levels together."""
     level = sum(term.level_variance() for term in kernel.terms())
