@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.traces.stated_times import check_inside, moment, zone_of
+from trailveil.traces.stated_times import check_inside, is_relative, moment, zone_of
 from trailveil.traces.stops import ABSENCE, LASTS, WITHIN, Interval, settled, stays
 from trailveil.traces.trace import NANOSECONDS, TimeSeries, Trace
 from trailveil.traces.visits import Circle, Places, places_of, visits
@@ -184,8 +184,8 @@ class Chosen:
 
     def stated(self, trace: TimeSeries) -> list[Stretch]:
         """The parts that were stated by their times."""
-        zone = self.zone
-        if zone is None and (self.at or self.between) and isinstance(trace, Trace):
+        zone, texts = self.zone, [*self.at, *(text for both in self.between for text in both)]
+        if zone is None and not all(map(is_relative, texts)) and isinstance(trace, Trace):
             zone = zone_of(trace)
         stated = [at(text, trace, zone) for text in self.at]
         return stated + [between(*both, trace, zone) for both in self.between]

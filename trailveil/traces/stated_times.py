@@ -46,6 +46,11 @@ def moment(text: str, trace: TimeSeries, zone: tzinfo | None) -> int:
         raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another") from error
 
 
+def is_relative(text: str) -> bool:
+    """Whether a time counts from an end of the recording: in every zone it is the same."""
+    return _RELATIVE.fullmatch(text.strip()) is not None
+
+
 def time_of(text: str, zone: tzinfo | None) -> int:
     """A time of no recording, ISO 8601, in nanoseconds since 1970 UTC. zone: where it has none.
 
@@ -60,8 +65,9 @@ def time_of(text: str, zone: tzinfo | None) -> int:
 
 
 def check_inside(text: str, when: int, trace: TimeSeries, zone: tzinfo | None) -> None:
-    """Refuse a time outside of a recording, whose hours are told in the zone, or the computer's."""
+    """Refuse a time outside of a recording, whose hours are told in the zone, or in its own."""
     if not int(trace.times[0]) <= when <= int(trace.times[-1]):
+        zone = zone_of(trace) if zone is None and isinstance(trace, Trace) else zone
         raise Refused(
             f"a protected time must be within the recording ({_hours(trace, zone)}), got "
             f"{text[:40]!r}",
