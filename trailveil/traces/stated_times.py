@@ -65,9 +65,8 @@ def time_of(text: str, zone: tzinfo | None) -> int:
 
 
 def check_inside(text: str, when: int, trace: TimeSeries, zone: tzinfo | None) -> None:
-    """Refuse a time outside of a recording, whose hours are told in the zone, or in its own."""
+    """Refuse a time outside of a recording, whose hours are told in the zone, or the computer's."""
     if not int(trace.times[0]) <= when <= int(trace.times[-1]):
-        zone = zone_of(trace) if zone is None and isinstance(trace, Trace) else zone
         raise Refused(
             f"a protected time must be within the recording ({_hours(trace, zone)}), got "
             f"{text[:40]!r}",
