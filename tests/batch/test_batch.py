@@ -90,6 +90,20 @@ def test_a_change_is_noticed_whatever_time_a_file_says(tmp_path: Path) -> None:
     assert summary(rides, "-o", out)["protected"] == 1
 
 
+def test_what_to_do_is_said_once(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 1), tmp_path / "out"
+    for name in "abc":
+        (rides / "p0" / f"{name}.gpx").write_bytes(b"<gpx><trk>")
+    first, *others = batch(rides, "-o", out).stderr.splitlines()
+    what, advice = first.removeprefix("p0/a.gpx: ").split("; ")
+    assert what.startswith("input must")
+    assert advice != "see above"
+    same = [what.replace("a.gpx", f"{name}.gpx") for name in "bc"]
+    assert others == [
+        f"p0/{name}.gpx: {each}; see above" for name, each in zip("bc", same, strict=True)
+    ]
+
+
 def test_one_bad_file_is_one_line_and_stops_none_of_the_others(tmp_path: Path) -> None:
     rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
     (rides / "p0" / "bad.gpx").write_bytes(b"<gpx><trk>")

@@ -135,7 +135,7 @@ def test_every_reading_with_a_key_and_coarse_times(folder: Path) -> None:
         ([*STAY, "--adversary", "path"], "--adversary must be for traces"),
         ([*STAY, "--every", "3"], "--every must be for traces"),
         ([*STAY, "--mechanism", "both"], "by --mechanism noise or cut, got both"),
-        ([*STAY, "--withhold", "auto"], "'auto' is not a valid"),
+        ([*STAY, "--withhold", "auto"], "must be a number, without a unit, got 'auto'"),
     ],
 )
 def test_wrong_usage_is_told(more: list[str], reason: str, folder: Path) -> None:

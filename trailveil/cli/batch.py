@@ -52,6 +52,8 @@ Stopped, or cut off, the same command again goes on where it was."""
 _KEY = "batch.key"
 # Recordings that are sooner done by one process than others are started.
 _FEW = 4
+# Advice that begins with so many characters alike is said once: its numbers differ.
+_ALIKE = 40
 
 
 @click.command(cls=WithPlaces, epilog=EXAMPLE)
@@ -129,9 +131,10 @@ def batch(**options: Any) -> None:
     rules_of = _rules_of(options, rules, inputs)
     with _engine(options, len(inputs.items)) as engine:
         outcomes = _told(run(inputs.items, rules_of, setting, engine), inputs)
+    given: set[str] = set()
     for outcome in outcomes:
         if outcome.status == REFUSED:
-            click.echo(f"{named(outcome.name)}: {outcome.line}", err=True)
+            click.echo(f"{named(outcome.name)}: {_once(outcome.line, given)}", err=True)
     if manifest is not None:
         with opened(folder_of(ledger.folder, outdir), outdir) as rows:
             more = (rules_of, rows, outdir)
@@ -140,6 +143,16 @@ def batch(**options: Any) -> None:
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
         click.get_current_context().exit(1)
+
+
+def _once(line: str, given: set[str]) -> str:
+    """A refusal, with what to do about it where no earlier one said that. given: what they did."""
+    what, _, advice = line.partition("; ")
+    begins = advice[:_ALIKE]
+    if begins in given:
+        return f"{what}; see above"
+    given.update([begins] if begins else [])
+    return line
 
 
 def _overspent(ledger: Ledger, inputs: Inputs) -> list[str]:
