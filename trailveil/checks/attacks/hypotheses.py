@@ -26,7 +26,7 @@ from trailveil.checks.attacks.worlds import recordings
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import latent
-from trailveil.gp.randomness import fresh_seed
+from trailveil.gp.randomness import SEED_BYTES
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import Adversary
 from trailveil.privacy.markov import covariance_product
@@ -245,7 +245,9 @@ def _releases(
     world = recordings(judge, secret, count, generator)
     moved = _regression(judge, secret)[:, None] * (place - world.secret)[:, None, :]
     lattices = np.floor((world.recorded + moved) * MICRO + 0.5).astype(np.int64)
-    return np.stack([_released(_of(plan, lattice)) for lattice in lattices])
+    seeds = [generator.bytes(SEED_BYTES) for _ in lattices]
+    pairs = zip(lattices, seeds, strict=True)
+    return np.stack([_released(_of(plan, lattice), seed) for lattice, seed in pairs])
 
 
 def _of(plan: Plan, lattice: NDArray[np.int64]) -> Plan:
@@ -257,9 +259,9 @@ def _of(plan: Plan, lattice: NDArray[np.int64]) -> Plan:
     return replace(shifted, trace=replace(plan.trace, positions=places))
 
 
-def _released(plan: Plan) -> FloatArray:
+def _released(plan: Plan, seed: bytes) -> FloatArray:
     """One release as a file would have it, back in metres (2 m,)."""
-    released, _ = draw(plan, fresh_seed())
+    released, _ = draw(plan, seed)
     return np.asarray(plan.frame.to_lattice(released.positions) / MICRO).reshape(-1)
 
 
