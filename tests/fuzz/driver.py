@@ -15,6 +15,7 @@ from tests.fuzz.worker import FAULT
 
 ROOT = Path(__file__).parents[2]
 _TO_BEGIN = 120.0  # seconds of the clock, on a busy machine
+_IDLE = 0.1  # seconds of the processor: with less, a process waits for something
 _ONE_THREAD = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -113,7 +114,7 @@ def _results(campaign: Campaign, first: int) -> Iterator[Result]:
     number = campaign.begin + first
     while number < end:
         with _started(campaign, number, step, end) as process:
-            for line in _lines(process, campaign.seconds + campaign.patience):
+            for line in _lines(process, campaign.seconds, campaign.patience):
                 if line:
                     yield Result(*json.loads(line))
                     number += step
@@ -133,16 +134,27 @@ def _started(campaign: Campaign, number: int, step: int, end: int) -> subprocess
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
 
 
-def _lines(process: subprocess.Popen[bytes], patience: float) -> Iterator[bytes]:
-    """Lines as they come, until the process ends or says nothing for so many seconds."""
+def _lines(process: subprocess.Popen[bytes], seconds: float, patience: float) -> Iterator[bytes]:
+    """Lines as they come, until the process ends, or says nothing though it could.
+
+    It could where for so many seconds of the clock it did nothing, and where it took twice the
+    seconds of the processor that it ends an input after: a busy machine makes it say things late.
+    """
     stream: IO[bytes] | None = process.stdout
     if stream is None:
         return
-    held, ready = b"", False
+    held, wait, most = b"", max(seconds + patience, _TO_BEGIN), _TO_BEGIN
+    spoke = seen = _busy(process.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
-        while selector.select(patience if ready else max(patience, _TO_BEGIN)):
-            ready = True
+        while True:
+            if not selector.select(wait):
+                before, seen = seen, _busy(process.pid)
+                if seen - before < _IDLE or seen - spoke > most:
+                    return
+                continue
+            spoke = seen = _busy(process.pid)
+            wait, most = seconds + patience, 2 * seconds
             data = os.read(stream.fileno(), 65_536)
             if not data:
                 process.wait()
@@ -178,3 +190,12 @@ def _cells(tally: Tally) -> tuple[str, ...]:
         f"{tally.slowest:.2f} s",
         f"{tally.peak / 1024:.0f} MiB",
     )
+
+
+def _busy(pid: int) -> float:
+    """Seconds of the processor that a process took; 0 where the system does not say."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
