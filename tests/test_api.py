@@ -201,6 +201,7 @@ def test_a_version_that_nobody_has_is_replaced(ride: Path, ledger: Ledger) -> No
         (lambda: tv.protect(DAY, adversaries="plain"), "must be a list of"),
         (lambda: tv.protect(DAY, adversaries=["plain"]), "must come with mechanism noise or both"),
         (lambda: tv.protect(DAY, steady=900), "steady must come with mechanism noise or both"),
+        (lambda: tv.protect(DAY, longest_stay=60.0), "longest_stay must come with everywhere"),
         (
             lambda: tv.protect(DAY, steady=900, versions={"friends": {"radius": 50}}),
             "steady must come with mechanism noise or both",

@@ -170,8 +170,9 @@ def protect(
     secret = load_key(key) if isinstance(key, Path) else key
     if request is not None and set(options) - set(Selection.__annotations__):
         raise InvalidValue("a request must come without options of its own, got both: state one")
-    if versions is None and request is None:
-        request = request_of(options)
+    if versions is None:
+        request = request_of(options) if request is None else request
+        check_kind("request", request, Request, "or state options by name")
     places = known_places(book, trace, subject=subject, key=secret)
     cache = DesignCache.of(book.folder, book.key)
     whose: dict[str, Any] = {"subject": subject, "key": secret, "places": places}
@@ -185,7 +186,6 @@ def protect(
             plans = protect_versions(*about, **whose, cache=cache, alone=again or replace)
             return {plan.version: plan for plan in plans}
         public = known_public(book, trace, subject)
-        check_kind("request", request, Request, "or state options by name")
         asked = requested(trace, chosen_of(options), cast(Request, request), places, public)
         plan = protect_parts(trace, asked, places=places, cache=cache)
         check_released(book, plan, again=again or replace, subject=subject, key=secret)

@@ -245,6 +245,9 @@ def test_the_command_takes_lines_and_says_what_is_wrong_with_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    slow = CliRunner().invoke(cli, ["live", "--slow-for", "30"], input=lines(10))
+    assert slow.exit_code == 2
+    assert "--slow-for must come with --everywhere, got a cut" in slow.output
     words = ["live", "--everywhere", "--slow-for", "0", "--floor", "3"]
     done = CliRunner().invoke(cli, words, input=lines(10))
     assert done.exit_code == 0, done.output

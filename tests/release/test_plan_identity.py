@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tests.release.test_plan import DRIVE, MADE, TRACE, protected, stretch
 from trailveil.gp.kernels import Constant, IntegratedOU, White
 from trailveil.privacy.adversaries import Named
@@ -60,6 +62,10 @@ def test_noise_that_differs_by_more_than_rounding_is_drawn_anew() -> None:
         replace(MADE, mechanism=MADE.mechanism.scaled(factor)) for factor in (1 + 1e-11, 1 + 1e-5)
     )
     assert with_rounding.identity == MADE.identity != other.identity
+    # The same law, from the same numbers otherwise: as eigenvectors of another sign would give.
+    factor = MADE.mechanism.factor * np.where(np.arange(MADE.mechanism.factor.shape[1]) == 3, -1, 1)
+    turned = replace(MADE, mechanism=replace(MADE.mechanism, factor=factor))
+    assert turned.identity != MADE.identity
     cut = protect(TRACE, Request(protected(), **DRIVE))
     assert cut.mechanism.fingerprint == ()
 

@@ -59,6 +59,11 @@ def live(**options: Any) -> None:
     if about["delay"] is not None and options["everywhere"]:
         raise click.UsageError("--delay must come without --everywhere, which delays nothing")
     if (minutes := options.pop("slow_for")) is not None:
+        if not options["everywhere"]:
+            raise click.UsageError(
+                "--slow-for must come with --everywhere, got a cut: it hides whoever keeps to the "
+                "pace that --activity or --floor states"
+            )
         options["longest_stay"] = 60 * minutes
     stated = {name: value for name, value in options.items() if value not in (None, False)}
     with Stream(**about, **cast(Options, stated)) as stream:

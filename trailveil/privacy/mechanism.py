@@ -134,14 +134,16 @@ class Mechanism:
     def fingerprint(self) -> tuple[bytes, ...]:
         """What is the same for noise that differs by rounding alone, and for hardly any other.
 
-        Sums of variances and what K is at some lags, to seven digits; nothing where nothing is
-        added. A release is drawn from it as well: two draws of the same random numbers with other
-        factors would tell these numbers.
+        Sums of variances, a sum of F over their root, and what K is at some lags, to seven digits;
+        nothing where nothing is added. A release is drawn from it as well: two draws of the same
+        random numbers with other factors, be they turned alone, would tell these numbers.
         """
         if self.max_std == 0:
             return ()
         phases = np.arange(self.variances.size)
         sums = [np.cos(turn * phases) ** 2 @ self.variances for turn in _TURNS]
+        turned = np.cos(phases) @ self.factor @ np.cos(np.arange(self.factor.shape[1]) + 1)
+        sums.append(round(float(turned) / sums[0] ** 0.5, 7))
         if self.process is not None:
             sums += self.process([0.0], _LAGS)[0].tolist()
         return (" ".join(f"{number:.6e}" for number in sums).encode(),)

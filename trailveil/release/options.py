@@ -119,6 +119,8 @@ def request_of(options: Options) -> Request:
         same["who"] = _who(options["adversaries"])
     if "prior" in options:
         same["kernel"] = _kernel(options["prior"])
+    if method != Method.EVERYWHERE and "longest_stay" in options:
+        raise InvalidValue("longest_stay must come with everywhere, got it without: leave it out")
     if method == Method.CUT and (alone := [name for name in OF_NOISE if name in options]):
         raise InvalidValue(
             f"{alone[0]} must come with mechanism noise or both, got a cut: it hides whoever keeps "
