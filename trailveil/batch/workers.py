@@ -111,11 +111,13 @@ class Processes:
     def submit(self, tasks: list[Task]) -> Any:
         """Hand out a portion."""
         try:
-            return self._pool.submit(work_all, tasks)
+            future = self._pool.submit(work_all, tasks)
         except BrokenProcessPool:
             self.end()
             self._pool, self._held = self._new()
-            return self._pool.submit(work_all, tasks)
+            future = self._pool.submit(work_all, tasks)
+        future.add_done_callback(partial(_end_broken, self._held))
+        return future
 
     def result(self, tasks: list[Task], future: Any) -> Done:
         """What came of a portion; where a worker was lost, of each of its traces alone."""
@@ -146,6 +148,12 @@ class Processes:
         """
         self._held.close()
         self._pool.shutdown(cancel_futures=True)
+
+
+def _end_broken(held: Connection, future: Any) -> None:
+    """End the workers of a pool that broke: it waits for all, and keeps its lock meanwhile."""
+    if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
+        held.close()
 
 
 def alone(workers: Workers, tasks: list[Task]) -> Done:
