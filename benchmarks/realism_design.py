@@ -87,7 +87,7 @@ def show(
                     continue
                 print(
                     f"    {each.name:34} epsilon {found.loss / BOUND:6.2f}, knew it to "
-                    f"{found.before:6.0f} m, to {found.after:6.0f} m after"
+                    f"{found.prior:6.0f} m, to {found.posterior:6.0f} m after"
                 )
 
 

@@ -4,11 +4,15 @@ With full matrices of the series without its level, which is an unknown mean of 
 (kriging): nothing cancels, and none of it is shared with the package but kernels and clocks.
 """
 
+import math
+
 import numpy as np
+from scipy.linalg import eigh
 
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, latent, split
 from trailveil.privacy.adversary import Adversary, _each_value, exposures, judge_of
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
@@ -54,6 +58,13 @@ def exposed(prior: Prior, mechanism: Mechanism, span: Span) -> tuple[float, floa
     return float(np.max(1 / after - 1 / before)), float(np.sqrt(np.min(after)))
 
 
+def share(exposure: Exposure, bound: float) -> float:
+    """The posterior deviation over the one that a loss of `bound` asks for, where it is least."""
+    required = exposure.known + bound * np.eye(exposure.known.shape[0])
+    precisions = eigh(exposure.known + exposure.learnt, required, eigvals_only=True)
+    return 1.0 / math.sqrt(float(precisions[-1]))
+
+
 def least_share(
     prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float
 ) -> float:
@@ -61,7 +72,7 @@ def least_share(
 
     The least over what it may know, and over directions of the secret.
     """
-    shares = [exposed.share(bound) for exposed in exposures(prior, secret, mechanism, adversary)]
+    shares = [share(each, bound) for each in exposures(prior, secret, mechanism, adversary)]
     each = _each_value(judge_of(prior, secret, adversary), mechanism, adversary)
     if each is not None and secret.size == 1:
         known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]

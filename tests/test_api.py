@@ -148,7 +148,7 @@ def test_ten_lines_do_the_research_of_the_paper() -> None:
     assert certificate.proved
     learnt = tv.exposure(prior, secret, mechanism)
     more = tv.exposure(prior, secret, mechanism, tv.Adversary.knows_point(away=5.0, accuracy=0.1))
-    assert more.after < learnt.after < learnt.before
+    assert more.posterior < learnt.posterior < learnt.prior
     both = tv.compose(prior.kernel, [tv.Release(mechanism), tv.Release(mechanism)])
     assert both.loss(secret).largest > learnt.loss
 

@@ -9,7 +9,7 @@ from trailveil.designer.everywhere import alone, every_value, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, Matern32, White
-from trailveil.privacy.anytime import Assumed, PriorMovement, left, worst
+from trailveil.privacy.anytime import Assumed, PriorMovement, stationary_variances, worst
 from trailveil.privacy.prior import Prior
 
 PERSON = PriorMovement(3.0, 60.0, 4.0, 1e10)
@@ -29,9 +29,7 @@ def test_every_loss_is_within_the_bound_and_one_is_near_it(sweep: Sweep) -> None
         everywhere = noise_everywhere(PERSON, EVERYBODY, bound)
         assert 0.9 * bound < everywhere.loss <= bound
         again = worst(PERSON, EVERYBODY, *taken_apart(everywhere.kernel))
-        assert [adversary.loss for adversary in again] == [
-            adversary.loss for adversary in everywhere.worst
-        ]
+        assert [case.exposure for case in again] == [case.exposure for case in everywhere.worst]
 
 
 def test_what_it_costs() -> None:
@@ -56,7 +54,7 @@ def test_no_other_noise_of_the_family_is_much_smaller() -> None:
     for _ in range(20):
         other = variances * np.exp(rng.normal(0, 0.7, variances.size))
         other *= 0.97 * variances.sum() / other.sum()
-        kinds = left(PERSON, EVERYBODY, units, other[None], fine=False)
+        kinds = stationary_variances(PERSON, EVERYBODY, units, other[None], fine=False)
         assert max(float(kind.losses(1e10).max()) for kind in kinds) > bound
 
 

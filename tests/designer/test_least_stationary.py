@@ -59,7 +59,9 @@ def test_any_noise_that_holds_is_above_it(seed: int) -> None:
     for _ in range(12):
         middle = float(np.sqrt(low * high))
         losses = worst(PERSON, assumed, terms, middle * shares)
-        low, high = (low, middle) if max(w.loss for w in losses) <= bound else (middle, high)
+        low, high = (
+            (low, middle) if max(w.exposure.loss for w in losses) <= bound else (middle, high)
+        )
     parts = [Scaled(term, high * share) for term, share in zip(terms, shares, strict=True)]
     near = noise_everywhere(PERSON, assumed, bound).kernel
     assert variance(Sum(tuple(parts))) > least_variance(PERSON, assumed, bound, near)

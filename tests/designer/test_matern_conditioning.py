@@ -15,7 +15,8 @@ from tests.oracles.dense_movement import Released, Returning, Rows, variance_of
 from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.window import window_noise
 from trailveil.errors import Refused
-from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
+from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Matern
 from trailveil.release.request import Request
 
@@ -79,7 +80,7 @@ def case(
 
 
 def metres(who: Knowledge, sides: int, away: float | None) -> float:
-    return TrackExposure(who.name, BOUND, who.variance(sides, away) ** 0.5).posterior
+    return Exposure.of_loss(who.name, BOUND, who.variance(sides, away) ** 0.5).posterior
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
+from tests.exposed import share
 from tests.oracles.exact import exact_sdp
 from trailveil.designer.designer import design
 from trailveil.designer.interior import (
@@ -184,10 +185,10 @@ def test_one_place_that_an_adversary_may_know_as_in_the_design_document() -> Non
     (outcome,) = certificate.outcomes
     assert outcome.effective <= 1e-5
     for exposed in outcome.exposures:
-        assert exposed.after >= exposed.required(1e-5)
+        assert share(exposed, 1e-5) >= 1
     plain, _ = design(prior, [Secret.at(times[300])], bounds=[1e-5])
     known = exposure(prior, Secret.at(times[300]), plain, Adversary.knows_point())
-    assert known.after < 0.1 * known.required(1e-5)
+    assert share(known, 1e-5) < 0.1
 
 
 @pytest.mark.slow

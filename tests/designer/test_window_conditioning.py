@@ -15,8 +15,9 @@ from scipy.stats import norm
 from tests.oracles.dense_movement import Law, Released, Rows, released, variance_of
 from trailveil.designer.random_curves import WindowNoise
 from trailveil.designer.window import window_noise
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import Guarantee
-from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
+from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Movement
 from trailveil.release.request import Request
 
@@ -168,7 +169,7 @@ def check_sampling(seed: int) -> None:
     """Every adversary is left with what is promised, on one sampling."""
     rng = np.random.default_rng(seed)
     fixes = drawn_fixes(rng)
-    stranger = TrackExposure("a stranger", BOUND).posterior ** 2
+    stranger = Exposure.of_loss("a stranger", BOUND).posterior ** 2
     for name, case in cases(rng).items():
         record = recording(fixes, case.laws, *case.secrets)
         begin, end, _ = case.secrets
@@ -187,7 +188,7 @@ def check_sampling(seed: int) -> None:
             (PLACE, granted_place(record, away), PLACE.variance(2, away)),
             (PATH, granted_path(record, path), PATH.variance(2)),
         ):
-            metres = TrackExposure(who.name, BOUND, prior**0.5).posterior
+            metres = Exposure.of_loss(who.name, BOUND, prior**0.5).posterior
             assert record.posterior(secret, *rows) ** 0.5 >= metres * (1 - EXACT), (seed, who.name)
             # Who does not know the movement in the window is left with more.
             less = rows[0][-1:] if who is PLACE else rows[0][-sum(rows[1] > 0) :]

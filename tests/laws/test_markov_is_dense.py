@@ -11,7 +11,8 @@ from tests.markov_cases import relative
 from trailveil.designer import design
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern12, Matern32, Matern52, White
-from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures, value_losses
+from trailveil.privacy.adversary import PLAIN, Adversary, exposures, value_losses
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.loss import losses, marginal_losses
 from trailveil.privacy.markov import MarkovSystem
 from trailveil.privacy.mechanism import Mechanism
@@ -90,8 +91,8 @@ def apart(exposure: Exposure, other: Exposure) -> float:
     """The largest relative difference of what two exposures state."""
     pairs = [
         (exposure.loss, other.loss),
-        (exposure.before, other.before),
-        (exposure.after, other.after),
+        (exposure.prior, other.prior),
+        (exposure.posterior, other.posterior),
     ]
     return max(abs(a / b - 1) for a, b in pairs)
 

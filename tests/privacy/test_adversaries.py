@@ -82,9 +82,9 @@ def test_an_adversary_of_any_linear_knowledge_is_conditioned_on_it() -> None:
 
     exposed = exposure(prior, secret, mechanism, knows)
     errors, noise = np.diag(ERRORS), 0.04 * np.eye(20) + mechanism.covariance()
-    assert exposed.before == pytest.approx(left(sums, errors), rel=1e-9)
+    assert exposed.prior == pytest.approx(left(sums, errors), rel=1e-9)
     both = left(np.vstack([sums, values]), block_diag(errors, noise))
-    assert exposed.after == pytest.approx(both, rel=1e-6)
+    assert exposed.posterior == pytest.approx(both, rel=1e-6)
 
 
 def test_noise_is_made_against_linear_knowledge_and_it_composes() -> None:

@@ -27,8 +27,8 @@ from trailveil.privacy.anytime import (
     Assumed,
     PriorMovement,
     Worst,
-    left,
     movement_of,
+    stationary_variances,
     stay_grid,
     worst,
 )
@@ -104,13 +104,15 @@ def test_no_series_tells_more_of_a_place_than_the_bound(seed: int, speed: float)
         place = Secret.at(start) if window is None else Secret.stay(*window)
         plain = exposure(judge, place, mechanism, base)
         # Who knows no place has the level for a prior; the bound is against none.
-        assert plain.after**-2 <= of("plain", found).loss * ROOM
+        assert plain.posterior**-2 <= of("plain", found).exposure.loss * ROOM
         path = exposure(judge, place, mechanism, base & Adversary.knows_path())
-        assert path.loss <= of("path", found).loss * ROOM
+        assert path.loss <= of("path", found).exposure.loss * ROOM
         point = exposure(judge, place, mechanism, base & Adversary.knows_point())
         # A recorded place is known less well than a true one, by the noise of its recording.
-        nearest = point.before**2
-        assert point.loss <= of("point", found).loss * ROOM + 1 / (nearest - 4) - 1 / nearest
+        nearest = point.prior**2
+        assert (
+            point.loss <= of("point", found).exposure.loss * ROOM + 1 / (nearest - 4) - 1 / nearest
+        )
 
 
 def around(length: float) -> FloatArray:
@@ -128,26 +130,26 @@ def test_a_dense_series_tells_nearly_as_much_as_the_bound_says(length: float, sp
     times, at, nothing = around(length), 20_000.0, np.empty(0)
     window = (at, at + length) if length else None
     assumed = Assumed((speed,), length)
-    plain, point, path = left(PERSON, assumed, NOISE, VARIANCES[None], fine=False)
+    plain, point, path = stationary_variances(PERSON, assumed, NOISE, VARIANCES[None], fine=False)
     k = -1 if window else 0
     truth = variance_of(times, nothing, at, window, speed)
-    assert plain.after[0, 0, k, 0] == pytest.approx(truth, rel=0.03)
-    assert plain.after[0, 0, k, 0] <= truth * ROOM
+    assert plain.posterior[0, 0, k, 0] == pytest.approx(truth, rel=0.03)
+    assert plain.posterior[0, 0, k, 0] <= truth * ROOM
     for j, away in enumerate(point.known[:2]):
         known = np.array([at - away])
         truth = variance_of(times, known, at, window, speed)
-        assert point.after[0, 0, k, j] == pytest.approx(truth, rel=0.03)
-        assert point.after[0, 0, k, j] <= truth * ROOM
+        assert point.posterior[0, 0, k, j] == pytest.approx(truth, rel=0.03)
+        assert point.posterior[0, 0, k, j] <= truth * ROOM
         alone = variance_of(nothing, known, at, window, speed)
-        assert point.before[0, j] == pytest.approx(alone, rel=1e-4)
+        assert point.prior[0, j] == pytest.approx(alone, rel=1e-4)
     # Known to 10 m every second: white noise of 100 m^2 s.
     known = 300 + np.arange(0.0, 400.0)
     known = np.concatenate([at - known[::-1], at + length + known])
     j = list(assumed.every).index(1.0)
     truth = variance_of(times, known, at, window, speed)
-    assert path.after[0, 0, k, j] == pytest.approx(truth, rel=0.03)
+    assert path.posterior[0, 0, k, j] == pytest.approx(truth, rel=0.03)
     alone = variance_of(nothing, known, at, window, speed)
-    assert path.before[0, j] == pytest.approx(alone, rel=0.01)
+    assert path.prior[0, j] == pytest.approx(alone, rel=0.01)
 
 
 def test_figures_of_the_design_document() -> None:
@@ -159,12 +161,14 @@ def test_figures_of_the_design_document() -> None:
             found = worst(
                 PERSON, Assumed((3.0,)), rough, np.array([(room * deviation) ** 2, 30.0**2])
             )
-            assert (of("point", found).loss <= bound) == meets
+            assert (of("point", found).exposure.loss <= bound) == meets
             assert of("point", found).known == 60.0
     pair, variances = (Matern32(120.0), Matern12(60.0)), np.array([[920.0**2, 1.0]])
     for seconds, metres in ((900.0, 343.0), (3600.0, 242.0), (28800.0, 88.0)):
-        plain = left(PERSON, Assumed((3.0,), seconds, know=False), pair, variances, fine=False)[0]
-        assert np.sqrt(plain.after[0, 0, -1, 0]) == pytest.approx(metres, rel=0.08)
+        plain = stationary_variances(
+            PERSON, Assumed((3.0,), seconds, know=False), pair, variances, fine=False
+        )[0]
+        assert np.sqrt(plain.posterior[0, 0, -1, 0]) == pytest.approx(metres, rel=0.08)
 
 
 def test_what_the_worst_is_taken_over_hides_nothing_between_its_points() -> None:
@@ -175,14 +179,14 @@ def test_what_the_worst_is_taken_over_hides_nothing_between_its_points() -> None
         away = 60.0 + float(rng.exponential(200.0))
         path = (float(np.exp(rng.uniform(np.log(0.01), np.log(300.0)))),)
         between = Assumed(assumed.speeds, float(length), point_away=away, every=path)
-        for one in left(PERSON, between, NOISE, VARIANCES[None], fine=False):
-            assert np.max(one.losses(PERSON.level)) <= of(one.kind, found).loss * ROOM
+        for one in stationary_variances(PERSON, between, NOISE, VARIANCES[None], fine=False):
+            assert np.max(one.losses(PERSON.level)) <= of(one.kind, found).exposure.loss * ROOM
 
 
 def test_more_noise_never_tells_more_and_longer_stays_never_less() -> None:
     assumed = Assumed((3.0,), 7200.0)
     more = VARIANCES * np.array([[1.0], [1.5]])
-    for one in left(PERSON, assumed, NOISE, more, fine=True):
+    for one in stationary_variances(PERSON, assumed, NOISE, more, fine=True):
         losses = one.losses(PERSON.level)[:, 0]
         assert np.all(losses[1] < losses[0])
         assert losses[0, -1].max() == pytest.approx(losses[0].max(), rel=0.05)
@@ -224,19 +228,20 @@ def test_a_prior_without_a_proof_is_refused_for_noise_and_not_for_a_cut(term: Ke
 
 def test_smooth_noise_alone_is_refused() -> None:
     with pytest.raises(InvalidValue, match="rough term"):
-        left(PERSON, Assumed((3.0,)), [Matern32(120.0)], np.array([[1.0]]), fine=False)
+        stationary_variances(
+            PERSON, Assumed((3.0,)), [Matern32(120.0)], np.array([[1.0]]), fine=False
+        )
 
 
 def test_the_losses_of_many_noises_are_those_of_each() -> None:
     assumed = Assumed((1.0, 3.0), 600.0)
     many = VARIANCES * np.array([[1.0], [2.0], [0.3]])
-    together = left(PERSON, assumed, NOISE, many, fine=False)
+    together = stationary_variances(PERSON, assumed, NOISE, many, fine=False)
     for i in range(3):
-        for one, alone in zip(
-            together, left(PERSON, assumed, NOISE, many[[i]], fine=False), strict=True
-        ):
+        single = stationary_variances(PERSON, assumed, NOISE, many[[i]], fine=False)
+        for one, alone in zip(together, single, strict=True):
             slack = PATH_SLACK if one.kind == "path" else SETTLED_SLACK
-            np.testing.assert_allclose(one.after[i], alone.after[0], rtol=slack)
+            np.testing.assert_allclose(one.posterior[i], alone.posterior[0], rtol=slack)
 
 
 @pytest.mark.parametrize("size", [1.0, 10.0])
@@ -244,11 +249,11 @@ def test_rounding_is_within_what_is_added_for_it(
     size: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assumed, variances = Assumed((1.0, 3.0, 10.0), 28_800.0), size**2 * VARIANCES[None]
-    found = left(PERSON, assumed, NOISE, variances, fine=True)
+    found = stationary_variances(PERSON, assumed, NOISE, variances, fine=True)
     for step in (1 / 11, 1 / 100):  # other doublings, other rounding
         monkeypatch.setattr(stationary, "_FIRST_STEP", step)
         for one, other in zip(
-            found, left(PERSON, assumed, NOISE, variances, fine=True), strict=True
+            found, stationary_variances(PERSON, assumed, NOISE, variances, fine=True), strict=True
         ):
             slack = PATH_SLACK if one.kind == "path" else SETTLED_SLACK
-            np.testing.assert_allclose(one.after, other.after, rtol=slack)
+            np.testing.assert_allclose(one.posterior, other.posterior, rtol=slack)

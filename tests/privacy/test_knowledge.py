@@ -7,8 +7,9 @@ import pytest
 
 from tests.oracles.dense_movement import Law, Motion, variance_of
 from trailveil.errors import InvalidValue
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.false_tracks import Knots
-from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
+from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Movement
 
 SPEED, TAU = 2.0, 45.0
@@ -107,8 +108,10 @@ def test_knowledge_that_does_not_go_together_is_refused(known: dict[str, int]) -
     ],
 )
 def test_precisions_add(loss: float, prior: float, posterior: float) -> None:
-    assert TrackExposure("somebody", loss, prior).posterior == pytest.approx(posterior, rel=1e-15)
+    assert Exposure.of_loss("somebody", loss, prior).posterior == pytest.approx(
+        posterior, rel=1e-15
+    )
 
 
 def test_somebody_without_any_idea_is_the_default() -> None:
-    assert TrackExposure("somebody", 0.25) == TrackExposure("somebody", 0.25, math.inf)
+    assert Exposure.of_loss("somebody", 0.25) == Exposure.of_loss("somebody", 0.25, math.inf)

@@ -306,9 +306,9 @@ def test_losses_are_those_of_full_matrices_in_many_digits(name: str) -> None:
         assert outcome.deviation == pytest.approx(after**-0.5, rel=1e-8)
         for exposed, (known, gain) in zip(outcome.exposures, each, strict=False):
             assert exposed.loss == pytest.approx(np.linalg.eigvalsh(gain)[-1], rel=1e-7)
-            assert exposed.before == pytest.approx(np.linalg.eigvalsh(known)[-1] ** -0.5, rel=1e-7)
+            assert exposed.prior == pytest.approx(np.linalg.eigvalsh(known)[-1] ** -0.5, rel=1e-7)
             deviation = np.linalg.eigvalsh(known + gain)[-1] ** -0.5
-            assert exposed.after == pytest.approx(deviation, rel=1e-7)
+            assert exposed.posterior == pytest.approx(deviation, rel=1e-7)
 
 
 # The false alarm of all cases together, were the seeds drawn anew.

@@ -183,7 +183,7 @@ def test_what_is_said_of_a_crop_holds_of_the_recording(begin: float) -> None:
     bump[np.abs(own - begin) > 1000] = 0.0
     whole = np.zeros((times.size, 1))
     whole[one.rows] = bump
-    exposure = judged(one, Mechanism(one.prior.times, bump), 0, 1e-5)
+    (exposure,) = judged(one, Mechanism(one.prior.times, bump), 0, 1e-5).values()
     prior, mechanism = Prior(DEFAULT_KERNEL, times), Mechanism(times, whole)
     truth = loss_matrix(prior, Secret.at(begin), mechanism).largest
     # What lies beyond the crop is granted, and a level counts as flat.
@@ -204,7 +204,7 @@ def test_what_a_crop_may_forget_of_its_prior(level: float | None) -> None:
     bump[np.abs(own - span[0]) > 1000] = 0.0
     whole = np.zeros((times.size, 1))
     whole[one.rows] = bump
-    found = judged(one, Mechanism(one.prior.times, bump), 0, 1e-5)
+    (found,) = judged(one, Mechanism(one.prior.times, bump), 0, 1e-5).values()
     prior, mechanism = Prior(kernel, times), Mechanism(times, whole)
     place = Secret.at(span[0])
     truth = loss_matrix(prior, place, mechanism).largest

@@ -36,7 +36,7 @@ def kernel_at(speed: float) -> Adversary:
 @pytest.mark.parametrize("knows", [PLAIN, Adversary.knows_point(), Adversary.knows_path()])
 def test_no_adversary_learns_more_than_is_said(plan: Plan, speed: float, knows: Adversary) -> None:
     prior = Prior(DEFAULT_KERNEL, plan.trace.seconds)
-    said = max(worst.loss for worst in plan.everywhere)
+    said = max(worst.exposure.loss for worst in plan.everywhere)
     assert said <= plan.request.bound
     middle = float(prior.times[100])
     window = (middle - 150.0, middle + 150.0)

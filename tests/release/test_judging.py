@@ -9,13 +9,14 @@ from tests.exposed import exposed
 from tests.rides import ride
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, Kernel, Matern32, White
+from trailveil.privacy.exposure import Exposure, worst_of
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.points import value_variances
 from trailveil.privacy.prior import LARGEST_DENSE, Prior, observe
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import Crop, crops
 from trailveil.release.designing import _Aims, _demands
-from trailveil.release.judging import PartExposure, judged, judged_again
+from trailveil.release.judging import Judged, judged, judged_again
 from trailveil.release.request import DEFAULT_KERNEL
 
 TIMES = ride(61, 20.0).seconds
@@ -47,6 +48,15 @@ def noise(seed: int, times: FloatArray = TIMES) -> Mechanism:
     return Mechanism(times, factor, released=random.uniform(size=times.size) > 0.1)
 
 
+def largest(exposures: Judged) -> float:
+    return worst_of(exposures.values()).loss
+
+
+def place_of(exposures: Judged) -> float | None:
+    """Where most is lost."""
+    return max(exposures, key=lambda place: exposures[place].loss)
+
+
 @pytest.mark.parametrize("name", SPANS)
 def test_what_is_left_is_the_worst_of_all_places(name: str) -> None:
     """With full matrices that share nothing with the package: see tests.exposed.
@@ -54,12 +64,12 @@ def test_what_is_left_is_the_worst_of_all_places(name: str) -> None:
     Numerical errors are bounded by 1e-8 of the precision.
     """
     span, mechanism = SPANS[name], noise(len(name))
-    exposure = judged(crop_of(span), mechanism, 0, BOUND)
+    places = judged(crop_of(span), mechanism, 0, BOUND)
+    exposure = worst_of(places.values())
     loss, least = exposed(PRIOR, mechanism, span)
     assert loss + FLAT - 1e-9 * least**-2 <= exposure.loss <= loss + FLAT + 2e-5 * least**-2
-    assert exposure.least == pytest.approx(least, rel=1e-5)
-    for place in (exposure.worst, exposure.weakest):
-        assert place is None or span[0] <= place <= span[1]
+    assert exposure.posterior == pytest.approx(least, rel=1e-5)
+    assert all(place is None or span[0] <= place <= span[1] for place in places)
 
 
 @pytest.mark.parametrize("bare", [17, 25, 31, 40])
@@ -67,12 +77,12 @@ def test_every_fix_of_a_stay_counts(bare: int) -> None:
     """One inner fix without noise, of many, is found out: also one that is not of the sample."""
     times, span = np.arange(61.0) * 20.0, (300.0, 1000.0)
     factor = np.full((61, 1), 400.0)
-    assert judged(crop_of(span, times=times), Mechanism(times, factor), 0, BOUND).loss < BOUND
+    assert largest(judged(crop_of(span, times=times), Mechanism(times, factor), 0, BOUND)) < BOUND
     factor[bare] = 0.0
-    exposure = judged(crop_of(span, times=times), Mechanism(times, factor), 0, BOUND)
-    assert exposure.loss > 1000 * BOUND
+    loss = largest(judged(crop_of(span, times=times), Mechanism(times, factor), 0, BOUND))
+    assert loss > 1000 * BOUND
     worst, _ = exposed(Prior(DEFAULT_KERNEL, times), Mechanism(times, factor), span)
-    assert exposure.loss == pytest.approx(worst, rel=1e-5)
+    assert loss == pytest.approx(worst, rel=1e-5)
 
 
 @pytest.mark.parametrize("count", [230, LARGEST_DENSE + 100])
@@ -82,10 +92,9 @@ def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(count: int) 
     factor = np.full((count, 1), 400.0)
     factor[101] = 0.0
     crop = crop_of((300.0, 1900.0), times=times)
-    exposure = judged(crop, Mechanism(times, factor), 0, BOUND)
-    assert exposure.worst == times[101]
+    assert place_of(judged(crop, Mechanism(times, factor), 0, BOUND)) == times[101]
     quick = judged(crop, Mechanism(times, factor), 0, BOUND, quickly=True)
-    assert quick.worst == times[101]
+    assert place_of(quick) == times[101]
     aims = _Aims().after(crop, BOUND, quick)
     assert aims == _Aims(places=(float(times[101]),))
 
@@ -93,9 +102,10 @@ def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(count: int) 
 def test_the_mean_of_a_stay_counts() -> None:
     """Noise that differs from fix to fix averages out."""
     span, mechanism = (300.0, 500.0), Mechanism(TIMES, np.empty((61, 0)), 500.0**2)
-    exposure = judged(crop_of(span), mechanism, 0, BOUND)
-    assert exposure.worst is exposure.weakest is None
-    assert exposure.loss == pytest.approx(exposed(PRIOR, mechanism, span)[0] + FLAT, rel=1e-6)
+    exposures = judged(crop_of(span), mechanism, 0, BOUND)
+    assert place_of(exposures) is None
+    assert min(exposures, key=lambda place: exposures[place].posterior) is None
+    assert largest(exposures) == pytest.approx(exposed(PRIOR, mechanism, span)[0] + FLAT, rel=1e-6)
 
 
 def test_times_are_those_of_the_recording() -> None:
@@ -103,16 +113,18 @@ def test_times_are_those_of_the_recording() -> None:
     crop = crop_of(span, times=times)
     assert crop.start > 1000
     near = np.exp(-(((crop.prior.times - crop.spans[0][0]) / 900) ** 2))
-    exposure = judged(crop, Mechanism(crop.prior.times, 2000 * near[:, None]), 0, BOUND)
-    assert exposure.worst is None or span[0] <= exposure.worst <= span[1]
+    exposures = judged(crop, Mechanism(crop.prior.times, 2000 * near[:, None]), 0, BOUND)
+    assert None in exposures
+    assert all(place is None or span[0] <= place <= span[1] for place in exposures)
 
 
 @pytest.mark.parametrize("name", ["a time", "a stay"])
 def test_a_second_look_says_the_same_of_where_most_was_lost(name: str) -> None:
     crop, mechanism = crop_of(SPANS[name]), noise(1)
     first = judged(crop, mechanism, 0, BOUND)
-    assert judged_again(crop, mechanism, 0, first).loss == pytest.approx(first.loss, rel=1e-9)
-    assert judged_again(crop, mechanism.scaled(4.0), 0, first).loss < first.loss
+    again = judged_again(crop, mechanism, 0, first)
+    assert largest(again) == pytest.approx(largest(first), rel=1e-9)
+    assert largest(judged_again(crop, mechanism.scaled(4.0), 0, first)) < largest(first)
 
 
 def test_demands_are_the_places_that_noise_is_sought_for() -> None:
@@ -129,14 +141,14 @@ def test_demands_are_the_places_that_noise_is_sought_for() -> None:
 
 
 def test_aims_are_lower_where_a_design_has_missed() -> None:
-    crop, met = crop_of((300.0, 700.0)), PartExposure(0.9e-5, 400.0, 500.0, None)
-    assert _Aims().after(crop, BOUND, met) == _Aims()
-    missed = replace(met, loss=1.2e-5)
-    aims = _Aims().after(crop, BOUND, missed)
+    crop, less = crop_of((300.0, 700.0)), Exposure.of_loss("plain", 0.7e-5)
+    met, missed = (Exposure.of_loss("plain", loss) for loss in (0.9e-5, 1.2e-5))
+    assert _Aims().after(crop, BOUND, {500.0: met, None: less}) == _Aims()
+    aims = _Aims().after(crop, BOUND, {400.0: less, 500.0: missed, None: met})
     assert aims == _Aims(1.0, (500.0,))
     # The same again, an edge, and a mean: lower by what was missed.
     for worst in (500.0, 300.0, None):
-        lower = aims.after(crop, BOUND, replace(missed, worst=worst))
+        lower = aims.after(crop, BOUND, {400.0: less, worst: missed})
         assert lower.places == (500.0,)
         assert lower.tight == pytest.approx(1.2)
         demands = _demands(crop, crop.prior, 0, BOUND, lower)
@@ -144,15 +156,16 @@ def test_aims_are_lower_where_a_design_has_missed() -> None:
 
 
 def test_without_noise_a_part_is_told() -> None:
-    exposure = judged(crop_of((400.0, 400.0)), no_noise(TIMES), 0, BOUND)
-    assert exposure.least < 2.0
-    assert exposure.loss == pytest.approx(exposure.least**-2, rel=1e-4)
+    (exposure,) = judged(crop_of((400.0, 400.0)), no_noise(TIMES), 0, BOUND).values()
+    assert exposure.posterior < 2.0
+    assert exposure.loss == pytest.approx(exposure.posterior**-2, rel=1e-4)
 
 
 def test_nothing_released_tells_nothing() -> None:
     silent = no_noise(TIMES).withholding(np.ones(61, dtype=np.bool_))
-    exposure = judged(crop_of((400.0, 400.0)), silent, 0, BOUND)
-    assert exposure.loss == pytest.approx(FLAT, rel=0.1)
+    assert largest(judged(crop_of((400.0, 400.0)), silent, 0, BOUND)) == pytest.approx(
+        FLAT, rel=0.1
+    )
 
 
 @pytest.mark.parametrize("count", [60, LARGEST_DENSE + 60])
@@ -184,5 +197,5 @@ def test_what_lies_beyond_a_crop_is_granted() -> None:
     factor[rows, 0] = 400.0 * np.exp(-(((times[rows] - place) / 40.0) ** 2))
     whole, _ = exposed(Prior(DEFAULT_KERNEL, times), Mechanism(times, factor), (place, place))
     mechanism = Mechanism(inner, factor[rows])
-    assert judged(crop, mechanism, 0, BOUND).loss >= whole
-    assert judged(replace(crop, edges=()), mechanism, 0, BOUND).loss < 0.9999 * whole
+    assert largest(judged(crop, mechanism, 0, BOUND)) >= whole
+    assert largest(judged(replace(crop, edges=()), mechanism, 0, BOUND)) < 0.9999 * whole

@@ -82,7 +82,7 @@ def test_who_learns_a_true_point_undoes_the_plain_optimum(away: float, metres: f
     figures = exposure(prior, secret, mechanism, adversary)
     assert near.size
     if away < 1200:
-        assert figures.after == pytest.approx(metres, rel=0.03)
+        assert figures.posterior == pytest.approx(metres, rel=0.03)
     assert figures.loss > BOUND * 0.9
 
 

@@ -68,15 +68,15 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
         [each.kind for each in most] == [each["adversary"] for each in said["left"]],
     )
     for computed, stated in zip(most, said["left"], strict=False):
-        epsilon = order / 2 * radius**2 * computed.loss
-        circle = CIRCLE_68 * computed.after / wide
+        epsilon = order / 2 * radius**2 * computed.exposure.loss
+        circle = CIRCLE_68 * computed.exposure.posterior / wide
         yield Check(
             f"{computed.kind}: epsilon {stated['epsilon']:.4g} is no less than computed anew",
             epsilon <= stated["epsilon"] * (1 + _COMPUTED),
         )
         holds = isclose(stated["circle_68_m"], circle, rel_tol=_COMPUTED)
-        if isfinite(computed.before):
-            before = CIRCLE_68 * computed.before / wide
+        if isfinite(computed.exposure.prior):
+            before = CIRCLE_68 * computed.exposure.prior / wide
             holds = holds and isclose(stated["circle_68_before_m"], before, rel_tol=_COMPUTED)
         yield Check(f"{computed.kind}: {stated['circle_68_m']:.4g} m are left, as computed", holds)
     whole = report["worst"]

@@ -25,7 +25,8 @@ from trailveil.errors import (
     each_of_kind,
 )
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
-from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures
+from trailveil.privacy.adversary import PLAIN, Adversary, exposures
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import tight_bound
 from trailveil.privacy.loss import Loss, losses, marginal_losses
 from trailveil.privacy.mechanism import Mechanism, no_noise
@@ -390,5 +391,9 @@ def _against(
     most = int(np.argmax(worst))
     worst_exposure = exposed[most]
     return Outcome(
-        secret, Loss(worst_exposure.learnt, 0.0), worst[most], worst_exposure.after, tuple(exposed)
+        secret,
+        Loss(worst_exposure.learnt, 0.0),
+        worst[most],
+        worst_exposure.posterior,
+        tuple(exposed),
     )

@@ -24,7 +24,14 @@ from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, Matern12, Matern32, Scaled, Sum
-from trailveil.privacy.anytime import Assumed, PriorMovement, Worst, left, movement_of, worst
+from trailveil.privacy.anytime import (
+    Assumed,
+    PriorMovement,
+    Worst,
+    movement_of,
+    stationary_variances,
+    worst,
+)
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 
@@ -58,7 +65,7 @@ class Everywhere:
     @property
     def loss(self) -> float:
         """The largest loss of any place, at any time, to any of them: an upper bound."""
-        return max(adversary.loss for adversary in self.worst)
+        return max(case.exposure.loss for case in self.worst)
 
     def mechanism(self, times: FloatArray) -> Mechanism:
         """The noise at the times (n,) of a series."""
@@ -149,7 +156,7 @@ def _least(
         if key not in computed:
             steps = np.maximum(_MOVED * x, _MOVED * _LEAST)
             moved = np.vstack([x, x + np.diag(steps)])
-            kinds = left(person, assumed, noise, moved / bound, fine=False)
+            kinds = stationary_variances(person, assumed, noise, moved / bound, fine=False)
             losses = [kind.losses(person.level).reshape(len(moved), -1) for kind in kinds]
             values = bound / np.concatenate(losses, axis=1)
             computed[key] = values[0], ((values[1:] - values[0]) / steps[:, None]).T

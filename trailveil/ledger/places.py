@@ -196,8 +196,8 @@ def _written(place: "Place") -> dict[str, Any]:
 
 def _read(record: dict[str, Any]) -> "Place":
     from trailveil.privacy.adversaries import Named
+    from trailveil.privacy.exposure import Exposure
     from trailveil.privacy.false_tracks import Knots
-    from trailveil.privacy.knowledge import TrackExposure
     from trailveil.privacy.priors import BUILT_IN
     from trailveil.release.place_noise import PlaceNoise
     from trailveil.release.places import Place
@@ -207,7 +207,7 @@ def _read(record: dict[str, Any]) -> "Place":
     if stored := record.get("noise"):  # earlier versions have other fields in its place
         knots, root = Knots(tuple(stored["knots"])), np.array(stored["root"], dtype=np.float64)
         noise = PlaceNoise(
-            knots, root, tuple(TrackExposure(*exposure) for exposure in stored["left"])
+            knots, root, tuple(Exposure.of_loss(*exposure) for exposure in stored["left"])
         )
     if record["prior"] not in BUILT_IN:
         raise InvalidValue("the prior of a place must be a built-in one")

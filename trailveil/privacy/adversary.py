@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError, check_kind
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Conditioned, Kernel, White, latent, stopped
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.points import Beside, beside_values
@@ -162,36 +162,6 @@ def _given(prior: Prior, known: KnownSums) -> Prior:
 PLAIN = Adversary("plain")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exposure:
-    """What one adversary is left with at a secret: the worst case over what it may know.
-
-    loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any
-    direction of the secret, without and with the release, in the unit of the series. known: P^-1
-    (k, k), what it knew. learnt: L (k, k). at: the time of the one true value that it knew, if any.
-    least: the least deviation with the release, whatever else it may have known: `after` or less.
-    """
-
-    adversary: str
-    loss: float
-    before: float
-    after: float
-    known: FloatArray
-    learnt: FloatArray
-    at: float | None = None
-    least: float = math.inf
-
-    def required(self, bound: float) -> float:
-        """The deviation this adversary must be left with for the loss to be at most `bound`."""
-        return 1.0 / math.sqrt(1.0 / self.before**2 + bound)
-
-    def share(self, bound: float) -> float:
-        """The deviation left over the one required, in the direction where it is least."""
-        required = self.known + bound * np.eye(self.known.shape[0])
-        precisions = eigh(self.known + self.learnt, required, eigvals_only=True)
-        return 1.0 / math.sqrt(float(precisions[-1]))
-
-
 def exposure(
     prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary = PLAIN
 ) -> Exposure:
@@ -205,7 +175,7 @@ def exposure(
     >>> secret = tv.Secret.at(24.0)
     >>> mechanism, _ = tv.design(prior, [secret], budget=1.0)
     >>> exposed = tv.exposure(prior, secret, mechanism, tv.Adversary.knows_point(away=5.0))
-    >>> exposed.after < exposed.before
+    >>> exposed.posterior < exposed.prior
     True
     """
     check_kind("prior", prior, Prior)
@@ -249,16 +219,18 @@ def exposures(
     judged = judge_of(prior, secret, adversary)
     learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
     before = known_precision(judged.prior, judged.place, judged.known)[0]
-    alone = _exposed(adversary, before, learnt)
-    exposed_each = [replace(alone, least=alone.after)]
+    exposed_each = [Exposure.of_matrices(adversary.name, before, learnt)]
     each = _each_value(judged, mechanism, adversary)
     if each is None:
         return exposed_each
     which = range(each.times.size)
     if secret.size == 1:
         which = range((at := int(np.argmax(each.learnt))), at + 1)
-    least = min(exposed_each[0].after, each.least)
-    exposed_each += [each.exposure(adversary, i) for i in which]
+    least = min(exposed_each[0].posterior, each.least)
+    exposed_each += [
+        Exposure.of_matrices(adversary.name, each.known[i], each.learnt[i], float(each.times[i]))
+        for i in which
+    ]
     return [replace(exposed, least=least) for exposed in exposed_each]
 
 
@@ -305,11 +277,6 @@ class _EachValue:
         precisions = np.linalg.eigvalsh(self.known + self.learnt)
         return 1.0 / math.sqrt(float(np.max(precisions)))
 
-    def exposure(self, adversary: Adversary, index: int) -> Exposure:
-        """That of one value."""
-        exposure = _exposed(adversary, self.known[index], self.learnt[index])
-        return replace(exposure, at=float(self.times[index]))
-
 
 def _each_value(judged: Judge, mechanism: Mechanism, adversary: Adversary) -> _EachValue | None:
     """None for an adversary who knows no single value, or where there is none to know."""
@@ -336,18 +303,6 @@ def known_with_each(
         return given_one_value(judge, secret, times, accuracy)
     observation = observe(judge, no_release(judge.times), known)
     return _with_each(observation, secret, times, accuracy, 1.0)
-
-
-def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exposure:
-    known, learnt = (known + known.T) / 2, (learnt + learnt.T) / 2
-    return Exposure(
-        adversary.name,
-        max(0.0, largest_eigenvalue(learnt)),
-        1.0 / math.sqrt(largest_eigenvalue(known)),
-        1.0 / math.sqrt(largest_eigenvalue(known + learnt)),
-        known,
-        learnt,
-    )
 
 
 def _with_each(

@@ -23,6 +23,7 @@ from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU, Kernel, Matern12, Matern32
 from trailveil.gp.statespace import IntegratedState
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.stationary import Motion, after, motion
 
 # Relative: what filters that have settled are known to, and those that see a path well (tested).
@@ -65,22 +66,22 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StationaryExposure:
-    """What one kind of adversary is left with, for p noises and s speeds.
+class StationaryVariances:
+    """How well one kind of adversary can locate a place, for p noises and s speeds.
 
-    kind: plain, point or path. after: Q (p, s, k, j) for k lengths of a stay and j of what is known
-    (seconds away, seconds between two places); before: P (s, j), infinite where nothing is known.
-    known: (j,) those seconds.
+    kind: plain, point or path. posterior: Q (p, s, k, j) for k lengths of a stay and j of what is
+    known (seconds away, seconds between two places); prior: P (s, j), infinite where nothing is
+    known. known: (j,) those seconds.
     """
 
     kind: str
-    after: FloatArray
-    before: FloatArray
+    posterior: FloatArray
+    prior: FloatArray
     known: FloatArray
 
     def losses(self, level: float) -> FloatArray:
         """1 / Q - 1 / P (p, s, k, j), from above; level: the variance of the prior's level."""
-        more, less = 1 / self.after, 1 / self.before[None, :, None, :]
+        more, less = 1 / self.posterior, 1 / self.prior[None, :, None, :]
         slack = PATH_SLACK if self.kind == "path" else SETTLED_SLACK
         return np.asarray(more - less + slack * (more + less) + 1 / level)
 
@@ -101,15 +102,15 @@ def movement_of(kernel: Kernel) -> PriorMovement:
     return PriorMovement(moving[0].std, moving[0].time_constant, white, level)
 
 
-def left(
+def stationary_variances(
     person: PriorMovement,
     assumed: Assumed,
     noise: Sequence[Matern12 | Matern32],
     variances: FloatArray,
     *,
     fine: bool,
-) -> list[StationaryExposure]:
-    """What every kind of adversary is left with under p noises.
+) -> list[StationaryVariances]:
+    """How well every kind of adversary can locate a place under p noises.
 
     noise: Matern 1/2 and 3/2 kernels of deviation one. variances: (p, m), of each. fine: on grids
     that are dense enough for `worst`; else on a few points.
@@ -142,7 +143,7 @@ def _with_path(
     assumed: Assumed,
     stays: FloatArray,
     shape: tuple[int, int],
-) -> StationaryExposure:
+) -> StationaryVariances:
     """What is left to who knows the path but around the place or the stay."""
     away, left_, before = assumed.path_away, [], []
     for intensity in (every * assumed.accuracy**2 for every in assumed.every):
@@ -155,8 +156,8 @@ def _with_path(
 
 def _left(
     kind: str, shape: tuple[int, int], found: FloatArray, before: FloatArray, known: FloatArray
-) -> StationaryExposure:
-    return StationaryExposure(kind, found.reshape(*shape, *found.shape[1:]), before, known)
+) -> StationaryVariances:
+    return StationaryVariances(kind, found.reshape(*shape, *found.shape[1:]), before, known)
 
 
 def stay_grid(longest: float, *, fine: bool) -> FloatArray:
@@ -251,18 +252,19 @@ def _path_variance(person: PriorMovement, speed: float, intensity: float, away: 
 class Worst:
     """The worst case of one kind of adversary under one noise.
 
-    loss: an upper bound, in 1 / unit^2. speed, stay (seconds, 0 for who moves), known (seconds; see
-    `StationaryExposure`). after, before: deviations, with and without the release; before may be
-    infinite.
+    exposure: of that kind of adversary, its loss an upper bound. speed. stay: seconds, 0 for a
+    person who moves. known: seconds, see `StationaryVariances`.
     """
 
-    kind: str
-    loss: float
+    exposure: Exposure
     speed: float
     stay: float
     known: float
-    after: float
-    before: float
+
+    @property
+    def kind(self) -> str:
+        """The kind of adversary: plain, point or path."""
+        return self.exposure.adversary
 
 
 def worst(
@@ -278,21 +280,17 @@ def worst(
     """
     stays = stay_grid(assumed.longest_stay, fine=True)
     found = []
-    for one in left(person, assumed, noise, variances[None], fine=True):
+    for one in stationary_variances(person, assumed, noise, variances[None], fine=True):
         losses = one.losses(person.level)[0]
         s, k, j = np.unravel_index(int(np.argmax(losses)), losses.shape)
         between = sum(_curvature(losses, axis) for axis in (1, 2))
-        found.append(
-            Worst(
-                one.kind,
-                float(losses[s, k, j] + between),
-                assumed.speeds[s],
-                float(stays[k]),
-                float(one.known[j]),
-                float(np.sqrt(one.after[0, s, k, j])),
-                float(np.sqrt(one.before[s, j])),
-            )
+        exposure = Exposure.of_loss(
+            one.kind,
+            float(losses[s, k, j] + between),
+            float(np.sqrt(one.prior[s, j])),
+            float(np.sqrt(one.posterior[0, s, k, j])),
         )
+        found.append(Worst(exposure, assumed.speeds[s], float(stays[k]), float(one.known[j])))
     return found
 
 

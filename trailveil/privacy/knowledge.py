@@ -1,9 +1,8 @@
-"""What adversaries know besides how people move, and what a release leaves them with.
+"""What adversaries of a track know besides how people move.
 
 All of them may know the movement within a window, to the last detail; none knows where it lies.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,22 +63,3 @@ class Knowledge:
         track[1:first:2] = 1.0
         last = knots.size if self.path is None else knots.before(self.path)
         return track, slice(first, last)
-
-
-@dataclass(frozen=True, slots=True)
-class TrackExposure:
-    """How well one adversary can locate a protected place, at best.
-
-    loss: 1 / m^2, posterior precision less prior precision. prior: metres per coordinate (standard
-    deviation) that the adversary knows the place to without the release, infinite for no idea.
-    """
-
-    adversary: str
-    loss: float
-    prior: float = math.inf
-
-    @property
-    def posterior(self) -> float:
-        """Metres per coordinate that are left, at least; infinite where nothing is known."""
-        precision = self.loss + self.prior**-2
-        return precision**-0.5 if precision > 0 else math.inf

@@ -23,11 +23,12 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import split
 from trailveil.gp.statespace import is_markov
 from trailveil.privacy.adversary import PLAIN
+from trailveil.privacy.exposure import Exposure, worst_of
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import Crop
-from trailveil.release.judging import PartExposure, judged, judged_again
+from trailveil.release.judging import Judged, judged, judged_again
 
 # Those that noise is sought for are these shares of the way into the stay.
 _WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
@@ -55,7 +56,7 @@ class Designed:
     """
 
     mechanism: Mechanism
-    exposures: tuple[PartExposure, ...]
+    exposures: tuple[Exposure, ...]
     gap: float | None
 
 
@@ -69,10 +70,11 @@ class _Aims:
     tight: float = 1.0
     places: tuple[float, ...] = ()
 
-    def after(self, crop: Crop, bound: float, exposure: PartExposure) -> "_Aims":
-        """The aims that would have met what this exposure has missed."""
-        missed = exposure.loss / bound
-        place = None if exposure.worst is None else exposure.worst - crop.start
+    def after(self, crop: Crop, bound: float, exposures: Judged) -> "_Aims":
+        """The aims that would have met what these exposures have missed."""
+        worst = max(exposures, key=lambda place: exposures[place].loss)
+        missed = exposures[worst].loss / bound
+        place = None if worst is None else worst - crop.start
         if missed <= 1:
             return self
         if place is None or place in {
@@ -90,13 +92,13 @@ def optimal(crops: Sequence[Crop], base: Mechanism, bound: float) -> Designed:
     NumericalError where no noise that was tried meets the bound.
     """
     factors: list[tuple[Crop, FloatArray]] = []
-    by_part: dict[int, PartExposure] = {}
+    by_part: dict[int, Exposure] = {}
     gaps: list[float | None] = []
     for crop in crops:
         mechanism, gap = _optimal_of(crop, crop.part_of(base), bound)
         mechanism, exposed = _until_met(crop, mechanism, bound)
         factors.append((crop, mechanism.factor))
-        by_part.update(zip(crop.parts, exposed, strict=True))
+        by_part.update(zip(crop.parts, map(_worst, exposed), strict=True))
         gaps.append(gap)
     whole = np.zeros((base.times.size, sum(factor.shape[1] for _, factor in factors)))
     used = 0
@@ -110,7 +112,7 @@ def optimal(crops: Sequence[Crop], base: Mechanism, bound: float) -> Designed:
 def only_withheld(crops: Sequence[Crop], base: Mechanism, bound: float) -> Designed:
     """No noise at all. Raises Refused where what is withheld is not enough."""
     by_part = {
-        part: judged(crop, crop.part_of(base), i, bound)
+        part: _worst(judged(crop, crop.part_of(base), i, bound))
         for crop in crops
         for i, part in enumerate(crop.parts)
     }
@@ -124,14 +126,16 @@ def only_withheld(crops: Sequence[Crop], base: Mechanism, bound: float) -> Desig
     return Designed(base, tuple(by_part[i] for i in sorted(by_part)), None)
 
 
-def _until_met(
-    crop: Crop, mechanism: Mechanism, bound: float
-) -> tuple[Mechanism, list[PartExposure]]:
+def _worst(exposures: Judged) -> Exposure:
+    return worst_of(exposures.values())
+
+
+def _until_met(crop: Crop, mechanism: Mechanism, bound: float) -> tuple[Mechanism, list[Judged]]:
     """The noise, or a little more of it, that meets the bound, and what is left of each part."""
     parts, quickly = range(len(crop.parts)), True
     for _ in range(_MOST_STEPS):
         exposed = [judged(crop, mechanism, i, bound, quickly=quickly) for i in parts]
-        missed = {i: exposure for i, exposure in enumerate(exposed) if exposure.loss > bound}
+        missed = {i: each for i, each in enumerate(exposed) if _worst(each).loss > bound}
         if not missed and not quickly:
             return mechanism, exposed
         mechanism = _with_more(crop, mechanism, bound, missed) if missed else mechanism
@@ -140,14 +144,14 @@ def _until_met(
 
 
 def _with_more(
-    crop: Crop, mechanism: Mechanism, bound: float, missed: dict[int, PartExposure]
+    crop: Crop, mechanism: Mechanism, bound: float, missed: dict[int, Judged]
 ) -> Mechanism:
     """More of the noise, until no more is lost than may be where too much was.
 
     More noise is worse for everybody: all else needs no second look. By secants, since losses may
     fall slowly with the noise.
     """
-    excess = max(float(np.log(exposure.loss / bound)) for exposure in missed.values())
+    excess = float(np.log(max(_worst(each).loss for each in missed.values()) / bound))
     slope, grown = -1.0, 0.0
     for _ in range(_MOST_STEPS):
         step = (_MORE * excess + _LEAST_STEP) / -slope
@@ -155,9 +159,8 @@ def _with_more(
         grown += step
         if grown > _MOST_GROWN:
             raise _never_met()
-        share = (
-            max(judged_again(crop, mechanism, i, part).loss for i, part in missed.items()) / bound
-        )
+        again = [judged_again(crop, mechanism, i, before) for i, before in missed.items()]
+        share = max(_worst(each).loss for each in again) / bound
         if share <= 1:
             return mechanism
         slope = min(max((float(np.log(share)) - excess) / step, -1.0), _FLATTEST)
@@ -187,18 +190,18 @@ def _with_noise_for(
 ) -> tuple[Mechanism, float | None]:
     """The noise there is, and that for one part more; sought again where it misses by much."""
     if base.factor.shape[1]:
-        exposure = judged(crop, base, number, bound, quickly=True)
-        if exposure.loss / bound <= _AS_GOOD:
+        exposures = judged(crop, base, number, bound, quickly=True)
+        if _worst(exposures).loss / bound <= _AS_GOOD:
             return base, None
     aims = _Aims()
     for last in (*[False] * (_SOUGHT - 1), True):
         mechanism, gap = _noise_for(crop, base, number, bound, effort, aims)
         if last and base.times.size > _ALL_ROWS:
             return mechanism, gap
-        exposure = judged(crop, mechanism, number, bound, quickly=True)
-        if exposure.loss / bound <= (_FAR if last else 1 + _NEARLY):
+        exposures = judged(crop, mechanism, number, bound, quickly=True)
+        if _worst(exposures).loss / bound <= (_FAR if last else 1 + _NEARLY):
             return mechanism, gap
-        aims = aims.after(crop, bound, exposure)
+        aims = aims.after(crop, bound, exposures)
     return _noise_for(crop, base, number, bound, effort, aims, every=True)
 
 

@@ -10,6 +10,7 @@ from trailveil.designer.everywhere import alone, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.anytime import Assumed, movement_of
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.mechanism import LARGEST_STD
 from trailveil.release.plan import Plan
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request, check_target
@@ -76,7 +77,12 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
             "radius or a larger epsilon"
         )
     worst = tuple(
-        replace(one, before=one.before / request.wide, after=one.after / request.wide)
-        for one in everywhere.worst
+        replace(case, exposure=_in_metres(case.exposure, request.wide)) for case in everywhere.worst
     )
     return Plan(trace, frame, lattice, request, mechanism, (), everywhere=worst)
+
+
+def _in_metres(exposure: Exposure, wide: float) -> Exposure:
+    """The same with deviations of the ground, of which the map's are so many times."""
+    prior, posterior = exposure.prior / wide, exposure.posterior / wide
+    return replace(exposure, prior=prior, posterior=posterior)

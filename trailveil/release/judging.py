@@ -5,7 +5,6 @@ little of the others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import split
 from trailveil.privacy.adversary import PLAIN, exposures
+from trailveil.privacy.exposure import Exposure, worst_of
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.points import value_variances
 from trailveil.privacy.precision import known_variances
@@ -30,23 +30,13 @@ _CAUTION = 1e-6
 _MOMENT, _EDGES_TELL = 1.0, 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class PartExposure:
-    """What somebody who knows the prior alone is left with of one protected part.
-
-    loss: 1 / unit^2, the largest; a level of the prior counts as flat. least: the least deviation.
-    worst, weakest: where these are, seconds since the first time; None for the mean.
-    """
-
-    loss: float
-    least: float
-    worst: float | None
-    weakest: float | None
+Judged = dict[float | None, Exposure]
+"""Exposures by time (seconds since the first of the recording), and under None of the mean."""
 
 
 def judged(
     crop: Crop, mechanism: Mechanism, number: int, bound: float, *, quickly: bool = False
-) -> PartExposure:
+) -> Judged:
     """What is left of part `number`, recomputed from the mechanism at the rows of the crop.
 
     Of a stay: its ends, its mean, some values evenly and, of more, the one of which least is left.
@@ -58,27 +48,23 @@ def judged(
     inside = crop.inside(number)
     some = np.linspace(0, inside.size - 1, min(_SAMPLED if quickly else _EVERY, inside.size))
     sampled = inside[np.unique(some.astype(int))]
-    exposure = _at_places(crop, mechanism, np.unique([begin, *sampled, end]).tolist(), inside)
+    exposures = _at_places(crop, mechanism, np.unique([begin, *sampled, end]).tolist(), inside)
     if inside.size <= sampled.size:
-        return exposure
+        return exposures
     variances = value_variances(observe(crop.prior, mechanism), inside)
     worst = int(np.argmin(variances))
-    if 1.0 / variances[worst] <= exposure.loss * (1 + _CAUTION):
-        return exposure
-    other = _at_places(crop, mechanism, [float(inside[worst])])
-    larger = other if other.loss > exposure.loss else exposure
-    less = other if other.least < exposure.least else exposure
-    return PartExposure(larger.loss, less.least, larger.worst, less.weakest)
+    if 1.0 / variances[worst] <= worst_of(exposures.values()).loss * (1 + _CAUTION):
+        return exposures
+    return exposures | _at_places(crop, mechanism, [float(inside[worst])])
 
 
-def judged_again(
-    crop: Crop, mechanism: Mechanism, number: int, before: PartExposure
-) -> PartExposure:
+def judged_again(crop: Crop, mechanism: Mechanism, number: int, before: Judged) -> Judged:
     """What is left of part `number` where most was lost, and least left, with less noise."""
-    places = {before.worst, before.weakest}
+    worst = max(before, key=lambda place: before[place].loss)
+    weakest = min(before, key=lambda place: before[place].posterior)
+    places = {worst, weakest}
     moments = sorted(place - crop.start for place in places if place is not None)
-    mean_of = crop.inside(number) if None in places else None
-    return _at_places(crop, mechanism, moments, mean_of)
+    return _at_places(crop, mechanism, moments, crop.inside(number) if None in places else None)
 
 
 def _at_places(
@@ -86,23 +72,18 @@ def _at_places(
     mechanism: Mechanism,
     moments: Sequence[float],
     mean_of: FloatArray | None = None,
-) -> PartExposure:
+) -> Judged:
     """What is left of the values at some times, and of the mean over others."""
     places = [Secret.at(time) for time in moments]
+    times: list[float | None] = [time + crop.start for time in moments]
     if mean_of is not None and mean_of.size > 1:
         places.append(Secret.mean(mean_of))
-    losses, deviations = _losses(crop, mechanism, places)
-    worst, weakest = int(np.argmax(losses)), int(np.argmin(deviations))
-    times = [*(time + crop.start for time in moments), None]
-    return PartExposure(
-        float(losses[worst]), float(deviations[weakest]), times[worst], times[weakest]
-    )
+        times.append(None)
+    return dict(zip(times, _exposures(crop, mechanism, places), strict=True))
 
 
-def _losses(
-    crop: Crop, mechanism: Mechanism, places: Sequence[Secret]
-) -> tuple[FloatArray, FloatArray]:
-    """The losses (k,) of places of one location each, and the deviations (k,) that are left.
+def _exposures(crop: Crop, mechanism: Mechanism, places: Sequence[Secret]) -> list[Exposure]:
+    """What the prior alone tells with the release of places of one location each.
 
     Every numerical error is taken against us. What lies beyond a crop is counted in: a Markov
     series that is known at an edge, with how it changes there, makes all beyond it superfluous.
@@ -126,10 +107,15 @@ def _losses(
             raise
         # With the digits that a hard problem needs.
         single = [exposures(prior, place, mechanism, PLAIN)[0] for place in places]
-        losses = np.array([exposure.loss for exposure in single])
-        return losses + flat, np.array([exposure.after for exposure in single])
+        return [_exposed(each.loss + flat, each.prior, each.posterior) for each in single]
     before = known_variances(prior, together)[:count]
-    return np.maximum(1.0 / variances - 1.0 / before, 0.0) + flat, np.sqrt(variances)
+    losses = np.maximum(1.0 / variances - 1.0 / before, 0.0) + flat
+    return list(map(_exposed, losses, np.sqrt(before), np.sqrt(variances)))
+
+
+def _exposed(loss: float, prior: float, posterior: float) -> Exposure:
+    """A level of the prior counts as flat: that is in the loss alone."""
+    return Exposure.of_loss(PLAIN.name, float(loss), float(prior), float(posterior))
 
 
 def _together(places: Sequence[Secret], edges: Sequence[float]) -> Secret:

@@ -26,8 +26,8 @@ from scipy.linalg import cho_solve
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.false_tracks import Knots
-from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.movement import Matern, Movement
 from trailveil.release.request import Request
 
@@ -61,7 +61,7 @@ class PlaceNoise:
 
     knots: Knots
     root: FloatArray
-    exposures: tuple[TrackExposure, ...]
+    exposures: tuple[Exposure, ...]
 
     @property
     def reach(self) -> float:
@@ -161,7 +161,7 @@ def place_noise(
         raise InvalidValue(f"what is known must begin within {_APART:g} s of a window, got later")
     noise = noise_of(_SHAPED_FOR, 1, who, request.bound / ways, cache)
     exposures = [
-        TrackExposure(
+        Exposure.of_loss(
             f"{x.name}{'' if x.place is None else ' of each way'}",
             request.bound,
             (x.variance(1, x.place) / ways) ** 0.5,

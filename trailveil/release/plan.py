@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.kernels import noise_variance
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import Guarantee
-from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.release.cutting import (
     Window,
@@ -64,7 +64,7 @@ class Finding:
     fixes: int
     withheld: int
     guarantee: Guarantee
-    exposures: tuple[TrackExposure, ...]
+    exposures: tuple[Exposure, ...]
     cut: float | None = None
     sides: int = 2
     place: int = 0
@@ -136,7 +136,7 @@ class Plan:
         return self.worst[0]
 
     @property
-    def exposures(self) -> tuple[TrackExposure, ...]:
+    def exposures(self) -> tuple[Exposure, ...]:
         """What each adversary learns of each part."""
         return tuple(exposure for finding in self.findings for exposure in finding.exposures)
 
@@ -373,12 +373,12 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         # for nothing: what is said of a part follows from its cut alone.
         silent = np.nextafter(window.silence, 0.0) if window.stretch.variance else 0.0
         variance = window.variance(request.paces, max(cut, silent))
-        exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
+        exposures.append(Exposure.of_loss(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
         bound = request.noise_bound
         for adversary in request.adversaries:
             known = adversary.variance(window.sides(), adversary.place)
-            exposures.append(TrackExposure(adversary.name, bound, known**0.5))
+            exposures.append(Exposure.of_loss(adversary.name, bound, known**0.5))
     worst = max(exposure.loss for exposure in exposures)
     radius, wide = request.radius * request.scale, request.wide
     released = np.asarray(mechanism.released)[window.rows]
@@ -390,7 +390,9 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         tuple(
             exposure
             if wide == 1
-            else replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
+            else Exposure.of_loss(
+                exposure.adversary, exposure.loss * wide**2, exposure.prior / wide
+            )
             for exposure in exposures
         ),
         None if cut is None else cut + request.uncertain,

@@ -16,6 +16,7 @@ from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gp.gaussian import cholesky_factor
 from trailveil.gp.kernels import Kernel
 from trailveil.gp.statespace import is_markov
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.loss import loss_matrix, marginal_losses
 from trailveil.privacy.mechanism import Mechanism, no_noise
@@ -32,7 +33,6 @@ from trailveil.version import DESIGN_VERSION
 
 if TYPE_CHECKING:
     from trailveil.release.designing import Designed
-    from trailveil.release.judging import PartExposure
 
 DECIMALS = 6
 """Of the steps in which values and noise are added; released values have as many as recorded."""
@@ -197,12 +197,12 @@ def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> f
     return max(losses)
 
 
-def _at_least(exposure: "PartExposure", loss: float) -> "PartExposure":
+def _at_least(exposure: Exposure, loss: float) -> Exposure:
     """What is left where at least so much is lost."""
     if loss <= exposure.loss:
         return exposure
-    least = (exposure.least**-2 + loss - exposure.loss) ** -0.5
-    return replace(exposure, loss=loss, least=least)
+    posterior = (exposure.posterior**-2 + loss - exposure.loss) ** -0.5
+    return Exposure.of_loss(exposure.adversary, loss, exposure.prior, posterior)
 
 
 def draw_readings(readings_plan: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
@@ -282,7 +282,7 @@ def _finding(
     readings: Readings,
     request: Request,
     stretch: Stretch,
-    exposure: "PartExposure",
+    exposure: Exposure,
     released: NDArray[np.bool_],
 ) -> ReadingsFinding:
     inside = stretch.rows(readings)
@@ -291,5 +291,5 @@ def _finding(
         int(inside.sum()),
         int((inside & ~released).sum()),
         Guarantee(request.radius * float(np.sqrt(exposure.loss)), request.order),
-        exposure.least if exposure.loss > 0 else float("inf"),
+        exposure.posterior if exposure.loss > 0 else float("inf"),
     )

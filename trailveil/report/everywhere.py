@@ -22,9 +22,9 @@ def _assumed(plan: Plan) -> "Assumed":
 
 def promise(plan: Plan) -> tuple[Guarantee, float]:
     """The guarantee at any time against all; metres left to who has no idea of the place."""
-    loss = max(one.loss for one in plan.everywhere)
+    loss = max(case.exposure.loss for case in plan.everywhere)
     plain = next(one for one in plan.everywhere if one.kind == "plain")
-    return _guarantee(plan, loss), float(plain.loss**-0.5)
+    return _guarantee(plan, loss), float(plain.exposure.loss**-0.5)
 
 
 def left(plan: Plan) -> dict[str, Any]:
@@ -47,15 +47,19 @@ def left(plan: Plan) -> dict[str, Any]:
             {
                 "adversary": one.kind,
                 "knows": _knows(one.kind, who),
-                "epsilon": _guarantee(plan, one.loss).epsilon,
+                "epsilon": _guarantee(plan, one.exposure.loss).epsilon,
                 "speed_m_s": one.speed,
                 "stay_s": one.stay,
-                "circle_68_m": CIRCLE_68 * one.after,
-                "circle_68_before_m": CIRCLE_68 * one.before if np.isfinite(one.before) else None,
+                "circle_68_m": CIRCLE_68 * one.exposure.posterior,
+                "circle_68_before_m": _finite(CIRCLE_68 * one.exposure.prior),
             }
             for one in plan.everywhere
         ],
     }
+
+
+def _finite(metres: float) -> float | None:
+    return metres if np.isfinite(metres) else None
 
 
 def _noise(plan: Plan) -> list[dict[str, float]]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from trailveil.ledger.accounting import Account
 from trailveil.ledger.retractions import Retraction, listed_files
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
-from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
 from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
@@ -315,14 +315,14 @@ def _joint(plan: Plan, finding: Finding) -> float:
     return math.hypot(*(1 / part.deviation for part in alike)) ** -1
 
 
-def _exposure(finding: Finding, track_exposure: TrackExposure) -> schema.AdversaryReport:
+def _exposure(finding: Finding, exposure: Exposure) -> schema.AdversaryReport:
     """What one adversary loses at most, and the least it is left with and knew before."""
-    share = (track_exposure.loss / max(each.loss for each in finding.exposures)) ** 0.5
-    before = CIRCLE_68 * track_exposure.prior
+    share = (exposure.loss / max(each.loss for each in finding.exposures)) ** 0.5
+    before = CIRCLE_68 * exposure.prior
     return {
-        "adversary": track_exposure.adversary,
+        "adversary": exposure.adversary,
         "epsilon": Guarantee(finding.guarantee.mu * share, finding.guarantee.order).epsilon,
-        "circle_68_m": _circle(track_exposure.posterior),
+        "circle_68_m": _circle(exposure.posterior),
         "circle_68_before_m": before if before < NO_IDEA else None,
     }
 

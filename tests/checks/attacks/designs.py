@@ -11,8 +11,8 @@ from trailveil.checks.attacks.registry import ATTACKS
 from trailveil.checks.attacks.scenes import Trial
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import Guarantee
-from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.release.plan import Finding, Plan
@@ -42,13 +42,13 @@ def designed(
     request = Request((stretch,), who=tuple(who), method=Method.NOISE)
     inside = int(stretch.rows(trace).sum())
     names = [adversary.name for adversary in request.adversaries]
-    nothing = tuple(TrackExposure(name, 0.0) for name in names)
+    nothing = tuple(Exposure.of_loss(name, 0.0) for name in names)
     finding = Finding(stretch, inside, 0, Guarantee(1.0), nothing)
     plan = Plan(trace, *placed(trace.positions), request, mechanism, (finding,))
     deviation_of = {
         name: [deviation for who, deviation in deviations(plan) if who == name] for name in names
     }
-    exposures = tuple(TrackExposure(name, min(deviation_of[name]) ** -2) for name in names)
+    exposures = tuple(Exposure.of_loss(name, min(deviation_of[name]) ** -2) for name in names)
     worst = max(exposure.loss for exposure in exposures)
     guarantee = Guarantee(request.radius * worst**0.5)
     return replace(plan, findings=(replace(finding, exposures=exposures, guarantee=guarantee),))

@@ -10,7 +10,8 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import PLAIN, Adversary
-from trailveil.privacy.knowledge import Knowledge, TrackExposure
+from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.secrets import Secret
@@ -39,7 +40,7 @@ class Scene:
     file: FloatArray | None
     tracks: tuple[FloatArray, ...]
     grid: OnGrid | None = None
-    exposures: tuple[TrackExposure, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
     floors: tuple[float, float] = (1.0, 1.0)
     uncertain: float = 0.0
     knowledge: tuple[Knowledge, ...] = ()

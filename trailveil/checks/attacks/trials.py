@@ -193,7 +193,8 @@ def worst_cases(scene: Scene, cases: Sequence[Worst]) -> list[Trial]:
         information = NOTHING_KNOWN
         if case.kind != "plain" and known.size:
             information = SideInformation(known, TRUE_ACCURACY)
-        trials.append(Trial(posterior_mean, who, Secret.at(at), information, deviation=case.after))
+        least = case.exposure.posterior
+        trials.append(Trial(posterior_mean, who, Secret.at(at), information, deviation=least))
     return trials
 
 
@@ -206,6 +207,6 @@ def plainly(attack: Attack) -> Everywhere:
 
     def trials(scene: Scene, cases: Sequence[Worst]) -> list[Trial]:
         plain = next(case for case in cases if case.kind == "plain")
-        return [Trial(attack, PLAIN, Secret.at(scene.span[0]), deviation=plain.after)]
+        return [Trial(attack, PLAIN, Secret.at(scene.span[0]), deviation=plain.exposure.posterior)]
 
     return trials
