@@ -13,10 +13,11 @@ from trailveil.privacy.adversary import PLAIN, Adversary
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.movement import Movement
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import Crop
-from trailveil.release.request import HAS_THE_REST
+from trailveil.release.request import HAS_THE_REST, STRANGER
 from trailveil.traces.streets.network import Network
 
 TRUE_ACCURACY = 10.0
@@ -69,7 +70,20 @@ class Scene:
     def slowest(self, adversary: str) -> Kernel:
         """The prior of somebody who moves as slowly as is reckoned with against an adversary."""
         floor = self.floors[adversary == HAS_THE_REST]
+        if adversary not in (STRANGER, HAS_THE_REST):
+            movement = self._knowledge_of(adversary).movement
+            floor = movement.speed if isinstance(movement, Movement) else floor
         return at_speed(self.kernel, floor) or self.kernel
+
+    def knows_places(self, adversary: str) -> bool:
+        """Whether an adversary by that name knows any true place."""
+        if adversary in (STRANGER, HAS_THE_REST):
+            return False
+        of = self._knowledge_of(adversary)
+        return of.place is not None or of.path is not None
+
+    def _knowledge_of(self, adversary: str) -> Knowledge:
+        return next(each for each in self.knowledge if each.name == adversary)
 
     @property
     def at(self) -> Secret:
@@ -90,7 +104,7 @@ class Scene:
 
     def known_to(self, adversary: str) -> SideInformation:
         """What an adversary by that name knows of the path: as much as the noise reckons with."""
-        of = next(each for each in self.knowledge if each.name == adversary)
+        of = self._knowledge_of(adversary)
         outward = of.path if of.place is None else of.place
         if outward is None:
             return NOTHING_KNOWN

@@ -18,7 +18,6 @@ from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.priors import LEVEL_STD
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import Crop
-from trailveil.release.request import HAS_THE_REST, STRANGER
 
 # Seconds before and after a secret of the true places that somebody knows.
 _TRUE_AWAY = (60.0, 120.0, 300.0)
@@ -40,7 +39,7 @@ def of_the_set(scene: Scene) -> list[Trial]:
     trials = []
     for exposure in scene.exposures:
         still = scene.stood_still
-        if exposure.adversary in (STRANGER, HAS_THE_REST):
+        if not scene.knows_places(exposure.adversary):
             slow = Adversary.believes(exposure.adversary, scene.slowest(exposure.adversary))
             trials.append(Trial(posterior_mean, slow, scene.at, deviation=exposure.posterior))
             who, known = slow & still, NOTHING_KNOWN
