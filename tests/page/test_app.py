@@ -142,18 +142,22 @@ def test_noise_is_shown_at_once_and_saved_as_it_is_designed(
 
 
 def test_a_look_takes_less_than_a_third_of_a_second(tmp_path: Path) -> None:
-    """Of processor time, for 3,500 fixes and a radius that no design ships for: 0.01 to 0.04 s."""
+    """Of processor time, for 3,500 fixes and a radius that no design ships for: 0.01 to 0.04 s.
+
+    The best of three, after one of each kind: those load what the others have.
+    """
     source = written(tmp_path / "long.gpx", ride(3500, 3.0, still=(1700, 2000)))
     planner = Planner(opened(source, default_output(source), user_ledger()))
     table.forget()
-    for radius, method in enumerate(("cut", "noise", "both", "cut"), 81):
+    took: dict[str, list[float]] = {"cut": [], "noise": [], "both": []}
+    for radius, method in enumerate(4 * list(took), 81):
         body = {"parts": [["start+0s"], ["start+5100s", "start+6000s"]], "mechanism": method}
         asked = asked_in({**body, "radius": radius, "epsilon": 1})
         begin = time.process_time()
         shown = planner.planned(asked, at_once=True)
-        taken = time.process_time() - begin
+        took[method].append(time.process_time() - begin)
         assert (shown["plan"] is None) == (method != "cut")
-        assert radius == 81 or taken < 0.3, "the first may load what others have"
+    assert max(min(seconds[1:]) for seconds in took.values()) < 0.3
 
 
 def test_a_recording_that_the_browser_sends(tmp_path: Path, monkeypatch: Any) -> None:
