@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import time
 from pathlib import Path
 from typing import Any
 
@@ -139,25 +138,6 @@ def test_noise_is_shown_at_once_and_saved_as_it_is_designed(
     assert page.post("/api/plan", {**QUICK, "parts": [["start+0s"]], "at_once": True})["plan"]
     unknown = page.post("/api/plan", {**asked, "radius": 5000, "at_once": True})
     assert unknown == {"plan": None}
-
-
-def test_a_look_takes_less_than_a_third_of_a_second(tmp_path: Path) -> None:
-    """Of processor time, for 3,500 fixes and a radius that no design ships for: 0.01 to 0.04 s.
-
-    The best of three, after one of each kind: those load what the others have.
-    """
-    source = written(tmp_path / "long.gpx", ride(3500, 3.0, still=(1700, 2000)))
-    planner = Planner(opened(source, default_output(source), user_ledger()))
-    table.forget()
-    took: dict[str, list[float]] = {"cut": [], "noise": [], "both": []}
-    for radius, method in enumerate(4 * list(took), 81):
-        body = {"parts": [["start+0s"], ["start+5100s", "start+6000s"]], "mechanism": method}
-        asked = asked_in({**body, "radius": radius, "epsilon": 1})
-        begin = time.process_time()
-        shown = planner.planned(asked, at_once=True)
-        took[method].append(time.process_time() - begin)
-        assert (shown["plan"] is None) == (method != "cut")
-    assert max(min(seconds[1:]) for seconds in took.values()) < 0.3
 
 
 def test_a_recording_that_the_browser_sends(tmp_path: Path, monkeypatch: Any) -> None:
