@@ -1,4 +1,4 @@
-"""Processor time until the page of `open` shows a change, of 3,500 fixes, two parts and no design."""
+"""Processor time until the page of `open` shows a change: 3,500 fixes, two parts, no design."""
 
 import tempfile
 import time
