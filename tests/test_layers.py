@@ -152,3 +152,51 @@ def test_the_check_can_fail(tmp_path: Path, files: dict[str, str], expected: str
     found = violations(tmp_path)
     assert len(found) == bool(expected)
     assert expected in "".join(found)
+
+
+# A module of so many lines that one other of its folder alone imports is a chapter of that one,
+# where both fit in a file; unless the other is a table, of which it is a row, or for a reason.
+A_CHAPTER, A_FILE = 150, 400
+TABLES = ("studies.comparing.tables", "traces.formats.jsons")
+ALONE = {
+    "live.state": "keeps a file under a lock; what leaves when is another matter",
+    "studies.comparing.tables": "contributors add rows to it",
+    "studies.comparing.workers": "starts processes; the comparison is the same in any",
+}
+
+
+def chapters(package: Path) -> list[str]:
+    """Modules that should stand in the one that imports them."""
+    trees = modules(package)
+    users: dict[str, set[str]] = {name: set() for name in trees}
+    for name, tree in trees.items():
+        for _, target in imports(tree, trees):
+            users.get(target.removeprefix("trailveil."), set()).add(name)
+    found = []
+    for name, by in users.items():
+        if len(by) != 1 or name in ALONE:
+            continue
+        (user,) = by
+        near = name.rpartition(".")[0] in (user, user.rpartition(".")[0])
+        path = package / Path(*name.split(".")).with_suffix(".py")
+        other = package / Path(*user.split("."))
+        other = other / "__init__.py" if other.is_dir() else other.with_suffix(".py")
+        if not near or user in TABLES or not path.exists():
+            continue
+        lines = [len(each.read_text(encoding="utf-8").splitlines()) for each in (path, other)]
+        if lines[0] <= A_CHAPTER and sum(lines) <= A_FILE:
+            found.append(f"{name} is a chapter of {user}")
+    return found
+
+
+def test_a_short_module_is_no_chapter_of_another() -> None:
+    assert chapters(PACKAGE) == []
+
+
+def test_a_chapter_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "gp").mkdir()
+    (tmp_path / "gp/a.py").write_text("from trailveil.gp.b import x\n", encoding="utf-8")
+    (tmp_path / "gp/b.py").write_text("x = 1\n" * A_CHAPTER, encoding="utf-8")
+    assert chapters(tmp_path) == ["gp.b is a chapter of gp.a"]
+    (tmp_path / "gp/a.py").write_text("x = 1\n" * A_FILE, encoding="utf-8")
+    assert chapters(tmp_path) == []

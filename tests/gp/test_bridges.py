@@ -6,8 +6,8 @@ import pytest
 from trailveil.errors import InvalidValue
 from trailveil.gp.bridges import HALVINGS, SPAN, Bridges
 from trailveil.gp.kernels import IntegratedOU, Kernel, Matern12, Matern32, Matern52, Sum, White
-from trailveil.live import noise as live_noise
-from trailveil.live.noise import LiveNoise
+from trailveil.live import moving
+from trailveil.live.moving import LiveNoise
 
 KERNEL = Matern12(60.0, 269.7) + Matern32(120.0, 298.8) + Matern32(30720.0, 321.9)
 BEGIN = 386_000 * SPAN
@@ -38,7 +38,7 @@ def test_the_law_is_exactly_that_of_the_kernel(
 ) -> None:
     size = Bridges.of(kernel).weights.size
     basis = _Basis(size * (len(TIMES) * HALVINGS + 10))
-    monkeypatch.setattr(live_noise, "_drawn", basis.drawn)
+    monkeypatch.setattr(moving, "_drawn", basis.drawn)
     noise = LiveNoise.begun(kernel, BEGIN, bytes(32))
     rows = []
     for time in TIMES:

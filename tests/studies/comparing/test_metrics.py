@@ -7,7 +7,7 @@ from scipy.spatial.distance import directed_hausdorff, jensenshannon
 from tests.studies.comparing.cases import at_latitude, drawn, noisy, random, walk
 from trailveil.checks import utility
 from trailveil.gp.gaussian import FloatArray
-from trailveil.studies.comparing import curves, metrics, rivals
+from trailveil.studies.comparing import cases, metrics, rivals
 from trailveil.studies.comparing.cases import Case, Sighting
 
 
@@ -38,7 +38,7 @@ def test_distances_are_as_their_definitions(seed: int, sizes: tuple[int, int]) -
     leash = recursive(first, other, sums=False)
     summed = recursive(first, other, sums=True)
     expected = (both, leash, summed / max(sizes))
-    assert curves.distances(first, other) == pytest.approx(expected)
+    assert cases.distances(first, other) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", metrics.METRICS)
