@@ -19,7 +19,7 @@ from trailveil.ledger.places import EVERYTHING, places_told, save_places
 from trailveil.ledger.recorded import from_bytes, packed, to_bytes
 from trailveil.privacy.adversaries import Named, at_speed
 from trailveil.privacy.composition import Release, joint_loss
-from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.places import Place, designed
@@ -309,31 +309,23 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
     # What the late one tells of the end of the early one is counted, too.
     assert total.epsilon == pytest.approx(1.0)
     assert scale * largest <= total.times * (1 + 1e-9)
-    assert 1 < total.times <= total.epsilon + max(1.1 * scale * added, 0.01)
-    if hours < 0.2:
-        assert total.times == pytest.approx(total.epsilon + scale * added, rel=1e-4)
+    # Somebody who knows all movement for five minutes around learns more: see test_joint.
+    more = 2.0 if hours < 1 else 1.2
+    assert 1 < total.times <= total.epsilon + max(more * scale * added, 0.01)
 
 
-def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_known(
-    ledger: Ledger, tmp_path: Path
+@pytest.mark.parametrize(("seconds", "least", "most"), [(100, 1e9, 1e40), (700, 1.5, 2.6)])
+def test_a_ride_before_is_as_if_released_as_it_is_where_its_noise_is_over(
+    ledger: Ledger, tmp_path: Path, seconds: int, least: float, most: float
 ) -> None:
-    """A dense ride, long before: more fixes than are taken as they were made."""
-    early = ride(2000, 1.0, begin=BEGIN, at=AT)
-    late = ride(30, 20.0, begin=BEGIN + 2100, at=AT)
-    released(ledger, early, tmp_path / "a.gpx", at="start+1m")
+    """Within five minutes, in which nothing is assumed of the movement, that tells everything."""
+    early = ride(20_000, 1.0, begin=BEGIN, at=AT)
+    late = ride(30, 20.0, begin=BEGIN + 20_000 + seconds, at=AT)
+    released(ledger, early, tmp_path / "a.gpx", at="start+1m", asked=NOISE)
     plan = protect(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
         total, _ = account(book, plan, marks_of(plan), "me", [])
-    states = Release(no_noise(early.seconds[-600:]), "early")
-    mine = Release(shifted(plan, 2100.0), "late")
-    scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
-    both, alone = (
-        scale * joint_loss(slow(plan), releases, Secret.at(2100.0)).matrix[0, 0]
-        for releases in ([mine, states], [mine])
-    )
-    assert total.times > 1.5
-    counted = total.epsilon + both - alone
-    assert counted <= total.times <= 1.1 * counted
+    assert least < total.times < most
 
 
 def test_of_a_long_recording_some_hours_around_are_enough(

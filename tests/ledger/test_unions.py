@@ -112,3 +112,25 @@ def test_a_version_that_nobody_has_is_replaced_and_counts_no_more(
     with pytest.raises(Refused, match="must be released once"):
         publish(protect(moved, asked), ledger, tmp_path / "e.gpx", instead=True)
     assert ledger.verify() == 2
+
+
+def test_a_longer_cut_of_a_slower_pace_counts_what_the_earlier_one_tells_at_that_pace(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """All that it releases is out, and yet it says that the earlier one told more."""
+    trace = day(0)
+    chosen = Chosen(("start+10m",), returns=False, ends=False)
+    fast, slow = (
+        protect(trace, requested(trace, chosen, replace(CUT, floor=pace, middle=pace)))
+        for pace in (10.0, 3.0)
+    )
+    assert set(slow.mechanism.rows) < set(fast.mechanism.rows)
+    publish(fast, ledger, tmp_path / "a.gpx")
+    again = publish(slow, ledger, tmp_path / "b.gpx", again=True).account
+    assert again is not None
+    assert again.one_place == pytest.approx(again.times, rel=1e-9)
+    assert again.times > 5
+    # The circle of all versions is no wider than what is left at that pace.
+    left = slow.request.paces.middle
+    silence = min(abs(trace.seconds[fast.mechanism.rows] - 600.0)) - slow.request.uncertain
+    assert again.stated.deviation <= (left.bridged(silence) / 2) ** 0.5 * 1.02

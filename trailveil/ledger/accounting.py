@@ -125,7 +125,7 @@ def account(
         alone = request.epsilon
     versions = kin if {*overlapping} == {*kin.finer, *kin.coarser} else NO_VERSIONS
     finest = finest_of(book, versions.finer)
-    times = alone if finest is None else book.rows[finest - 1].epsilon
+    times = promised = alone if finest is None else book.rows[finest - 1].epsilon
     stated = stated_in(book, finest, plan)
     if nearby and any(not row.series for row in book.standing(subject)):
         from trailveil.ledger.joint import with_nearby  # a first release is counted without it
@@ -133,6 +133,8 @@ def account(
         times = max(times, with_nearby(book, plan, subject, versions, stated.epsilon(1.0)))
     marks, shared = _of_recording(book, plan, marks, overlapping, prints, kin)
     times = max(times, stated.epsilon(shared))
+    if times > promised:  # what a slower pace or other times tell, no circle of it is free of
+        stated = stated._replace(deviation=stated.deviation * (promised / times) ** 0.5)
     count = len(plan.visited)
     fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
@@ -180,7 +182,11 @@ def _of_recording(
     if overlapping and exact and (versions or (cuts and alone)):
         before = {number: unpacked(book.blob(number)) for number in overlapping}
         marks, loss = told_by_union(book, plan, marks, before)
-    elif others and not versions and not (nothing_new and plan.common):
+        # At a slower pace than was stated before, earlier ones tell more than they count for. What
+        # they show as it was, they did not count: this release does not show it.
+        shown = [nothing_new and mark.information[0] >= EVERYTHING for mark in marks]
+        return tuple(map(_cleared, marks, shown)), loss
+    if others and not versions and not (nothing_new and plan.common):
         from trailveil.ledger.joint import of_one_recording
 
         joint, loss = of_one_recording(book, others, plan)
@@ -192,9 +198,11 @@ def _of_recording(
     elif kin.coarser:  # they are functions of it: it is counted for what it tells besides
         earlier = _earlier(book, kin.coarser)
         marks = tuple(_less(mark, earlier) for mark in marks)
-    if nothing_new:
-        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
-    return marks, loss
+    return tuple(_cleared(mark, nothing_new) for mark in marks), loss
+
+
+def _cleared(mark: Mark, cleared: bool) -> Mark:
+    return replace(mark, information=np.zeros_like(mark.information)) if cleared else mark
 
 
 def stated_in(book: Book, finest: int | None, plan: Plan) -> Stated:

@@ -1,55 +1,53 @@
 """What releases tell together, by their joint law: of one recording, and of times near each other.
 
-Under a Markov prior, what lies beyond a recording tells of it only where the person was, and how
-fast, at the nearest moment. So a release that shares no time with another is counted as if it were
-recorded there, for a minute, twenty times a second, and released as it is; one that is near and
-short is taken as it was made, noise and all. What that adds, against who knows how people move, is
-added to what the worst adversary loses.
-
-Most of it takes no computation. What is promised of a part is proved by a false track that is 1
-around it and 0 from some seconds on (of a cut: where something is released). It costs the same to
-somebody who knows all that lies farther. On a side on which the recording has nothing, the track
-stays 1: let it fade to 0 before the next release, and it costs 1 / V more, V the variance of a
-displacement in that time, given the velocities at both ends (docs/paper.md). What is nearer is
-computed.
+What is promised of a part is proved by a false track that is 1 around it and 0 from some seconds on
+(of a cut: where something is released). It costs the same to somebody who knows all that lies
+farther. On a side on which the recording has nothing, the track stays 1: let it fade to 0 before
+the next release, and it costs 1 / V more, V the variance of a displacement in that time, given the
+velocities at both ends (docs/paper.md). What is nearer is computed, against an adversary who knows
+all movement in the window in which nothing is assumed of it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
-from trailveil.gp.kernels import IntegratedOU, Kernel, stopped
-from trailveil.gp.statespace import is_markov
+from trailveil.gp.kernels import Kernel, stopped
 from trailveil.ledger import Book, LedgerRow
 from trailveil.ledger.marks import MOST_JOINT, kernels_for, own_noise, unnamed_parts
 from trailveil.ledger.places import EVERYTHING, epsilon_of
-from trailveil.ledger.recorded import reach_of, unpacked
+from trailveil.ledger.recorded import reach_of, steady_of, unpacked
 from trailveil.ledger.relatives import Relatives, finest_alone, finest_of
 from trailveil.privacy.composition import Release, joint_loss
-from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.privacy.movement import Movement
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.movement import Matern, Movement, movement_of
 from trailveil.privacy.secrets import Secret
+from trailveil.privacy.window_loss import window_loss
 from trailveil.release.plan import Plan
+from trailveil.release.request import Request
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import NANOSECONDS
 
-# Seconds: releases this near are taken as they were made, up to so many rows together; of those
-# this near, what a new one tells of their parts is counted.
-_NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, MOST_JOINT, 86_400.0
-# Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
-# more, and beside times of years the moments of a recording have no digits left.
-_FAR = 2 * 86_400.0
 # What is added without a computation is at most this share of what a part alone tells.
 _LITTLE = 0.05
+# Seconds: of parts of releases this near, what a new one tells is counted; after so long a gap, the
+# way to a place and the way on are two, as after a stay.
+_SAME_DAY, _ONE_WAY = 86_400.0, 180.0
 # An epsilon from which on a place is as good as told: no more digits are computed.
 _DISCLOSED = 1e3
-# Seconds before an end at which it is as if a release was recorded and released as it is.
-_STATE = np.arange(0.0, 60.0, 0.05)
+# Released rows near a part that are taken together.
+_MOST_NEAR = 4000
+# Square metres: of what the ledger keeps of independent noise, no more is counted.
+_MEASURED = 4.0
+
+
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +69,8 @@ class NearbyRelease:
     reach: float = inf
 
 
+Nearby = tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]
+"""Another release, by when it was, and what gives all of it."""
 Load = Callable[[LedgerRow], NearbyRelease]
 """The piece of a release in the ledger."""
 
@@ -104,32 +104,54 @@ def of_one_recording(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[fl
     parts += [part for release in stored for part in release.parts]
     mechanisms = [noise for noise in noises if noise is not None]
     rows = sum(mechanism.rows.size for mechanism in mechanisms)
-    if len(mechanisms) < len(noises) or rows > MOST_JOINT or not parts:
+    sure = max(steady_of(plan), *(release.proved[0] for release in stored))
+    if len(mechanisms) < len(noises) or rows > MOST_JOINT or not parts or sure == inf:
         return everything
     shift = min(first, *(int(release.times[0]) for release in stored)) / NANOSECONDS
     releases = [
         Release(replace(mechanism, times=mechanism.times - shift)) for mechanism in mechanisms
     ]
-    sure = shift - request.uncertain, shift + request.uncertain
-    spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
-    # Of any movement within the time that is uncertain, no more is told than of none.
-    windows = stopped([(a - sure[1], b - sure[0]) for a, b in spans])
+    spans = [(a / NANOSECONDS - shift, b / NANOSECONDS - shift) for a, b in parts]
+    told = [_of_windows(releases, _wider(spans, s), request) for s in {request.uncertain, sure}]
+    one_place, worst = (min(max(each), EVERYTHING) for each in zip(*told, strict=True))
+    return one_place * request.wide**2, worst * request.wide**2
+
+
+def _wider(spans: Sequence[Span], seconds: float) -> list[Span]:
+    return [(begin - seconds, end + seconds) for begin, end in spans]
+
+
+def _of_windows(
+    releases: Sequence[Release], spans: Sequence[Span], request: Request
+) -> tuple[float, float]:
+    """What releases of one recording tell of one place and of any window: 1 / m^2.
+
+    As if nobody moved in a window, and as if all its movement were known.
+    """
+    windows, kernels = stopped(spans), kernels_for(request)
     worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
     moments = [begin for begin, _ in windows.windows]
-    for kernel in kernels_for(request):
+    for kernel in kernels:
         still = kernel.warp(windows)
         try:
             loss = joint_loss(still, releases, Secret.at(moments)).matrix
-            if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
-                return everything
+            most = epsilon_of(radius, largest_eigenvalue(loss), request.order)
+            if most > _DISCLOSED:
+                return inf, inf
             singles = [
                 largest_eigenvalue(joint_loss(still, releases, Secret.at([moment])).matrix)
                 for moment in moments
             ]
         except (NumericalError, Unavailable, InvalidValue):
-            return everything
+            return inf, inf
         worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
-    return one_place * request.wide**2, worst * request.wide**2
+    movements = [movement_of(kernel) for kernel in kernels]
+    for window in spans:
+        seen = _Observed(window)
+        for release in releases:
+            seen.add(release.mechanism, 0.0)
+        worst = max(worst, seen.loss([each for each in movements if isinstance(each, Movement)]))
+    return max(worst, one_place), worst
 
 
 def with_nearby(book: Book, plan: Plan, subject: str, versions: Relatives, scale: float) -> float:
@@ -159,10 +181,9 @@ def with_nearby(book: Book, plan: Plan, subject: str, versions: Relatives, scale
         else None,
         tuple((part.stretch.begin, part.stretch.end) for part in parts),
         tuple(part.guarantee.epsilon for part in parts),
-        float(plan.request.steady),
+        float(steady_of(plan)),
         reach_of(plan),
     )
-
     return worst_nearby(new, rows, partial(_load, book), kernels, scale)
 
 
@@ -195,7 +216,7 @@ def worst_nearby(
 
 def _epsilons(
     target: NearbyRelease,
-    others: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
+    others: Sequence[Nearby],
     kernels: Sequence[Kernel],
     scale: float,
 ) -> list[float]:
@@ -205,28 +226,29 @@ def _epsilons(
     nearby = [other for other in others if _gap(other[0], target) >= 0]
     if not nearby:
         return list(target.epsilons)
-    faded = [scale * _faded(target, part, nearby, kernels) for part in target.parts]
-    if all(more <= _LITTLE * e for e, more in zip(target.epsilons, faded, strict=True)):
-        return [e + more for e, more in zip(target.epsilons, faded, strict=True)]
-    far = _FAR if all(is_markov(kernel) for kernel in kernels) else inf
-    for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
-        try:
-            added = _added(target, nearby, kernels, near, far)
-        except (NumericalError, Unavailable, InvalidValue):
-            continue
-        return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
-    return [scale * EVERYTHING]
+    movements = [movement_of(kernel) for kernel in kernels]
+    epsilons = []
+    for part, epsilon in zip(target.parts, target.epsilons, strict=True):
+        more = _faded(target, part, nearby, movements)
+        nearest = min(_gap(other, target) for other, _ in nearby)
+        one_way = target.reach == 0 and nearest < _ONE_WAY * NANOSECONDS
+        if one_way or scale * more > _LITTLE * epsilon:
+            both = _together(target, part, nearby, movements)
+            alone = _together(target, part, [], movements) if both < inf else 0.0
+            joint = max(both - epsilon / scale, both - alone)
+            more = joint if one_way else min(joint, more)
+        epsilons.append(epsilon + scale * min(more, EVERYTHING))
+    return epsilons
 
 
 def _faded(
     target: NearbyRelease,
     part: tuple[int, int],
-    nearby: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
-    kernels: Sequence[Kernel],
+    nearby: Sequence[Nearby],
+    movements: Sequence[Movement | Matern],
 ) -> float:
     """The loss (1 / m^2) that the others add to a part, at most, by its false track."""
-    movements = [_movement(kernel) for kernel in kernels]
-    if target.mechanism is None or None in movements:
+    if target.mechanism is None:
         return inf
     times = target.mechanism.times[target.mechanism.rows]
     begin, end = (time / NANOSECONDS for time in part)
@@ -238,96 +260,83 @@ def _faded(
         seconds = min(nearest, default=inf)
         if seconds < inf and not np.any(is_recorded):
             fading = seconds - target.steady
-            variances = [
-                movement.bridged(fading) for movement in movements if movement and fading > 0
-            ]
+            variances = [each.given_path(fading, 1) for each in movements if fading > 0]
             added += 1 / min(variances) if variances else inf
         elif seconds < target.reach and seconds < inf:
             added = inf
     return added
 
 
-def _movement(kernel: Kernel) -> Movement | None:
-    """A prior as a movement with a level; None for another one."""
-    terms = [term for term in kernel.terms() if not (term.is_white() or term.level_variance())]
-    if len(terms) != 1 or not isinstance(terms[0], IntegratedOU):
-        return None
-    return Movement(terms[0].std, terms[0].time_constant)
-
-
-def _added(
+def _together(
     target: NearbyRelease,
-    nearby: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
-    kernels: Sequence[Kernel],
-    near: float,
-    far: float,
-) -> FloatArray:
-    """The loss (1 / m^2) that the others add to each part (k,), at most.
-
-    near, far: seconds; what is less far off is taken as it is, what is farther as if it were not.
-    """
-    noise = target.mechanism
-    if noise is None:
-        raise InvalidValue("a release must have noise that is known, got none")
-    earlier = [pair for pair in nearby if pair[0].end <= target.begin]
-    later = [pair for pair in nearby if pair[0].end > target.begin]
-    earlier.sort(key=lambda pair: -pair[0].end)
-    later.sort(key=lambda pair: pair[0].begin)
-    room = _MOST_ROWS - noise.rows.size
-    pieces, states = [], []
-    for side, sign in ((earlier, -1.0), (later, 1.0)):
-        taken, known = _side(side, target, sign, near, far, room)
-        pieces += taken
-        states.append(known)
-        room -= sum(piece.mechanism.rows.size for piece in taken if piece.mechanism is not None)
-    exact = np.unique(np.concatenate(states))
-    mechanisms = [piece.mechanism for piece in pieces if piece.mechanism is not None]
-    start = min(
-        float(moments[0])
-        for moments in (noise.times, exact, *(m.times for m in mechanisms))
-        if moments.size
-    )
-    spans = [part for release in (target, *pieces) for part in release.parts if part[0] < part[1]]
-    stays = [(a / NANOSECONDS - start, b / NANOSECONDS - start) for a, b in spans]
-    mine = Release(replace(noise, times=noise.times - start), "own")
-    others = [
-        Release(replace(mechanism, times=mechanism.times - start), "other")
-        for mechanism in mechanisms
-    ]
-    if exact.size:
-        others.append(Release(no_noise(exact - start), "other"))
-    places = [Secret.at(a / NANOSECONDS - start) for a, _ in target.parts]
-    more = np.zeros(len(places))
-    for kernel in kernels:
-        still = kernel.warp(stopped(stays)) if stays else kernel
-        for i, place in enumerate(places):
-            alone = joint_loss(still, [mine], place).matrix[0, 0]
-            both = joint_loss(still, [mine, *others], place).matrix[0, 0]
-            more[i] = max(more[i], both - alone)
-    return more
+    part: tuple[int, int],
+    nearby: Sequence[Nearby],
+    movements: Sequence[Movement | Matern],
+) -> float:
+    """The loss (1 / m^2) of a part with others, at most; infinite where it is not computed."""
+    start = part[0] / NANOSECONDS
+    window = -target.steady, (part[1] - part[0]) / NANOSECONDS + target.steady
+    seen = _Observed(window, target.reach)
+    if target.mechanism is None or not np.isfinite(target.steady):
+        return inf
+    seen.add(target.mechanism, start)
+    for other, load in sorted(nearby, key=lambda pair: _gap(pair[0], target)):
+        begin, end = other.begin / NANOSECONDS - start, other.end / NANOSECONDS - start
+        if end <= seen.known[0] or begin >= seen.known[1]:
+            continue
+        mechanism = load(other).mechanism
+        if mechanism is None or mechanism.process is not None:
+            seen.know(np.array([begin, end]))
+        else:
+            seen.add(mechanism, start)
+    return seen.loss(movements)
 
 
-def _side(
-    others: Iterable[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
-    target: NearbyRelease,
-    sign: float,
-    near: float,
-    far: float,
-    room: int,
-) -> tuple[list[NearbyRelease], FloatArray]:
-    """Of one side: those taken as they were made, and when the next one is as if known (n,)."""
-    taken: list[NearbyRelease] = []
-    for other, load in others:
-        if _gap(other, target) < near * NANOSECONDS:
-            piece = load(other)
-            if piece.mechanism is not None and piece.mechanism.rows.size <= room:
-                taken.append(piece)
-                room -= piece.mechanism.rows.size
-                continue
-        most = min(_gap(other, target) / NANOSECONDS, far)
-        edge = (target.begin if sign < 0 else target.end) / NANOSECONDS + sign * most
-        return taken, np.asarray(edge + sign * _STATE)
-    return taken, np.empty(0)
+class _Observed:
+    """What is released near a window: rows with noise, and when all is known on either side."""
+
+    def __init__(self, window: tuple[float, float], reach: float = inf) -> None:
+        self.window, self.known = window, (-inf, inf)
+        # Beyond its reach, noise hides nothing of the part: what is there counts as exact.
+        self._near = -reach, window[0] + window[1] + reach
+        self._pieces: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+
+    def know(self, times: FloatArray) -> None:
+        """At these times, place and velocity are known."""
+        middle = (self.window[0] + self.window[1]) / 2
+        before, after = times[times < middle], times[times >= middle]
+        self.known = (
+            max(self.known[0], *before.tolist(), -inf),
+            min(self.known[1], *after.tolist(), inf),
+        )
+
+    def add(self, mechanism: Mechanism, start: float) -> None:
+        """A release; start: of its times, what 0 is here. Rows that little moves count as exact."""
+        rows = mechanism.rows
+        times, factor = mechanism.times[rows] - start, mechanism.factor[rows]
+        moved = np.any(factor != 0, axis=1) | (mechanism.floor > 0)
+        moved &= (times > self._near[0]) & (times < self._near[1])
+        self.know(times[~moved])
+        independent = np.minimum(mechanism.independent_variances[rows], _MEASURED)
+        self._pieces.append((times[moved], factor[moved], (independent + mechanism.floor)[moved]))
+
+    def loss(self, movements: Sequence[Movement | Matern]) -> float:
+        """The loss (1 / m^2) against the worst of the movements."""
+        near = [
+            (times[keep], factor[keep], alone[keep])
+            for times, factor, alone in self._pieces
+            for keep in [(times > self.known[0]) & (times < self.known[1])]
+        ]
+        if sum(times.size for times, _, _ in near) > _MOST_NEAR:
+            return inf
+        times = np.concatenate([times for times, _, _ in near])
+        covariance = block_diag(*(f @ f.T + np.diag(alone) for _, f, alone in near))
+        return max(
+            window_loss(movement, self.window, times, covariance, self.known)
+            if isinstance(movement, Movement)
+            else inf
+            for movement in movements
+        )
 
 
 def _gap(first: LedgerRow | NearbyRelease, other: LedgerRow | NearbyRelease) -> int:

@@ -146,7 +146,7 @@ def packed(plan: "Plan") -> bytes:
             [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings],
             dtype=np.int64,
         ).reshape(-1, 2),
-        "proved": np.array([plan.request.steady, reach_of(plan)]),
+        "proved": np.array([steady_of(plan), reach_of(plan)]),
     }
     if np.any(mechanism.independent_variances):
         arrays["moved"] = mechanism.independent_variances > 0
@@ -227,6 +227,12 @@ def _of_versions(
         "about": tuple(bytes.fromhex(part) for part in json.loads(arrays["about"].tobytes())),
         "bound": float(arrays["bound"][0]),
     }
+
+
+def steady_of(plan: "Plan") -> int:
+    """Seconds around a part in which nothing is assumed of the movement."""
+    request = plan.request
+    return request.uncertain if request.method == "cut" else request.steady
 
 
 def reach_of(plan: "Plan") -> float:
