@@ -240,3 +240,18 @@ def test_the_windows_of_many_parts_take_no_memory_for_each_fix() -> None:
         tracemalloc.stop()
     assert len(windows) == len(cuts) == len(least) == 299
     assert most < 8 * len(trace)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "seconds", "sides"), [(5, 427, 1), (8, 480, 1), (20, 1200, 1), (33, 1919, 2)]
+)
+def test_a_cut_that_reaches_an_end_is_no_longer_than_that_takes(
+    minutes: int, seconds: int, sides: int
+) -> None:
+    """A cut with one side again, or the least with two, whichever is shorter."""
+    trace = ride(400, 10.0)
+    when = int(trace.times[-1]) - minutes * 60 * NANOSECONDS
+    request = Request((Stretch("a time", when, when),), floor=0.92, middle=0.49)
+    (finding,) = protect(trace, request).findings
+    assert (finding.cut, finding.sides) == (seconds, sides)
+    assert finding.guarantee.epsilon <= 1.0

@@ -109,7 +109,10 @@ class Window:
         """
         least = least_cut(paces.end, variance, 1)
         if self.sides(least) > 1:
-            least = max(least, least_cut(paces.around(self.stretch, 2), variance, 2))
+            both = least_cut(paces.around(self.stretch, 2), variance, 2)
+            # A cut that reaches an end of the recording has one side again.
+            end = math.ceil(min(self.begin - self.seconds[0], self.seconds[-1] - self.end))
+            least = min(max(least, both), float(end))
         if not self.public or self.variance(paces, least) >= variance:
             return least
         return self._beside_what_is_public(paces, variance, int(least))
