@@ -343,6 +343,8 @@ def _what_fits(account: Account, limit: float, asked: float) -> str:
         return "nothing more of this recording fits: it was released before in another way"
     if account.finest and account.fresh <= 0:
         return f"{account.finest}, which is out, tells that already: state a larger --total-epsilon"
+    if account.times > max(limit, account.epsilon):
+        return "another release is near in time: hide this end too, or raise --total-epsilon"
     room = limit - (account.one_place - account.fresh)
     fits = room > 0 and 0 < account.fresh <= _ALL
     if not fits or any(place.at_most > limit for place in account.places):
