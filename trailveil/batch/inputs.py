@@ -65,13 +65,14 @@ class Inputs:
 class InputRules:
     """How inputs are understood.
 
-    subject_of: whose a recording is, by its path below what was named; it may refuse. suffix: of
-    all outputs, or None for those of the inputs. whole_files: whether tables hold one recording
-    each; else trace and person are the columns that name these, or None for what their names tell.
-    check: refuses an output that cannot be as it is asked for.
+    subject_of: whose a recording is, by its path below what was named and the person that a column
+    of its table names ("" for none); it may refuse. suffix: of all outputs, or None for those of
+    the inputs. whole_files: whether tables hold one recording each; else trace and person are the
+    columns that name these, or None for what their names tell. check: refuses an output that cannot
+    be as it is asked for.
     """
 
-    subject_of: Callable[[PurePath], str]
+    subject_of: Callable[[PurePath, str], str]
     suffix: str | None = None
     whole_files: bool = False
     trace: str | None = None
@@ -118,7 +119,7 @@ def _items(path: Path, below: PurePath, outdir: Path, input_rules: InputRules) -
     if input_rules.whole_files or path.suffix.lower() not in TABLES:
         output = place / _name(path, input_rules.suffix)
         input_rules.check(output)
-        yield Trip(below.as_posix(), path, output, subject_named(input_rules.subject_of(below)))
+        yield Trip(below.as_posix(), path, output, subject_named(input_rules.subject_of(below, "")))
         return
     suffix = input_rules.suffix or path.suffix
     format_to_write(suffix)
@@ -132,7 +133,7 @@ def _items(path: Path, below: PurePath, outdir: Path, input_rules: InputRules) -
                 f"{named(path)}; name another column (--trace-column)"
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
-        whose = subject_named(person or input_rules.subject_of(below))
+        whose = subject_named(input_rules.subject_of(below, person))
         yield Trip(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
