@@ -1,6 +1,7 @@
 """What a study has that is not as it must be: each is one line, and what is finished stays."""
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -58,15 +59,25 @@ def test_a_folder_of_all_sorts_is_done_and_what_cannot_be_is_a_line_each(tmp_pat
     assert outputs(out) == before
 
 
-def test_one_name_of_two_traces_is_refused_before_any_work(tmp_path: Path) -> None:
-    rides = tmp_path / "rides"
-    rides.mkdir()
-    for name in ("one", "two"):
-        table(rides / f"{name}.csv", trip_id=7)
-    done = batch(rides, "-o", tmp_path / "out")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "each trace must have a name of its own, got one for both" in done.stderr
-    assert not (tmp_path / "out").exists()
+def test_tables_may_have_the_same_ids(tmp_path: Path) -> None:
+    """As what Trailveil wrote has, by track; and their rules tell them apart."""
+    rides, out, rules = tmp_path / "rides", tmp_path / "out", tmp_path / "rules.csv"
+    (rides / "a").mkdir(parents=True)
+    table(rides / "one.csv", track=7)
+    table(rides / "a" / "two.csv", track=7, what="x")
+    table(rides / "three.csv", track=8, what="x", further="y")
+    rules.write_text("trace,radius\na/two.csv/7,2\n")
+    said = tmp_path / "said.json"
+    assert summary(rides, "-o", out, "--rules", rules, "--manifest", said)["protected"] == 3
+    lines = {each["trace"]: each for each in json.loads(said.read_text())["traces"]}
+    assert set(lines) == {"8", "a/two.csv/7", "one.csv/7"}
+    assert lines["a/two.csv/7"]["radius_m"] == 2.0
+    assert set(outputs(out)) == {
+        *("a/two/track=7/7.private.csv", "one/track=7/7.private.csv"),
+        "three/track=8/8.private.csv",
+    }
+    rules.write_text("trace,radius\n7,2\n")
+    assert "name traces as the report does" in batch(rides, "-o", out, "--rules", rules).stderr
 
 
 def test_no_room_ends_the_run_with_one_line(
