@@ -13,6 +13,7 @@ import pytest
 
 from tests.batch.fleets import AT_ONCE, DAY, batch, fleet, outputs, summary
 from tests.rides import BEGIN, PATIENCE, command, environment, ride
+from tests.traces.formats.builders import full_fit
 from trailveil.files import output
 from trailveil.files.keys import new_key
 from trailveil.traces.formats import write
@@ -48,14 +49,17 @@ def test_a_folder_of_all_sorts_is_done_and_what_cannot_be_is_a_line_each(tmp_pat
     table(rides / "people.csv", trip_id=8, user_id=["a"] * 6 + ["b"] * 6)
     (rides / "none.gpx").write_bytes(b"")
     os.mkfifo(rides / "pipe.gpx")
+    (rides / "cut.fit").write_bytes(full_fit()[:60])
     (rides / "wrong.kmz").write_bytes((rides / "ride.gpx").read_bytes()[:200])
     done = batch(rides, "-o", out)
     assert done.returncode == 1
     said = dict(line.split(": ", 1) for line in done.stderr.splitlines())
-    assert set(said) == {"nameless.csv", "people.csv", "none.gpx", "pipe.gpx", "wrong.kmz"}
+    tables = {"nameless.csv", "people.csv"}
+    assert set(said) == {*tables, "cut.fit", "none.gpx", "pipe.gpx", "wrong.kmz"}
     assert said["nameless.csv"].startswith("a table must have one column that names its traces")
     assert said["people.csv"].startswith("each trace of a table must be of one person")
-    assert f"{len(good)} are as they were, 5 refused" in done.stdout
+    assert f"{len(good)} are as they were, 6 refused" in done.stdout
+    assert "  refused (UnreadableInput): 6\n" in done.stdout  # of cut.fit the class is private
     assert outputs(out) == before
 
 

@@ -15,9 +15,9 @@ from trailveil.batch.inputs import InputRules, Inputs, Trip, check_outdir, find
 from trailveil.batch.listing import check_listing, write_listing
 from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rules import Rules, check_rules, read_rules
-from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
+from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run
 from trailveil.batch.workers import cluster_at, workers_here
-from trailveil.batch.working import Engine, here
+from trailveil.batch.working import Engine, here, why_of
 from trailveil.cli.options import (
     WithPlaces,
     check_keep,
