@@ -377,7 +377,8 @@ def check_keep(output: Path, keep: Sequence[str]) -> tuple[str, ...]:
     if missing and not click.get_current_context().meta.get(_ALL_ASKED):
         raise UnwritableOutput(
             f"the output must have a place for {missing[0]}, got {row.name}, which has none: "
-            f"{named(output)}; choose GPX, GeoJSON or CSV (-o), or leave --keep {missing[0]} out"
+            f"{named(output)}; choose GPX, GeoJSON or CSV (-o, or --suffix of a batch), or leave "
+            f"--keep {missing[0]} out"
         )
     if NAME in keep and not row.names:
         raise UnwritableOutput(

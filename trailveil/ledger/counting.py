@@ -234,9 +234,10 @@ def released_before(
     """
     got = "one of times that were released before in another way"
     if not any(_share_time(row, begin, end) for row in before):
+        name, column = (" or by another name", " and --column") if series else ("", "")
         got = (
-            "one that was released before in another way, as of other times or by another name "
-            "(say the same --tz and --column as before)"
+            f"one that was released before in another way, as of other times{name} "
+            f"(say the same --tz{column} as before)"
         )
     first = "add --replace if nobody has" if replaceable else "keep to"
     given = "protected readings away" if series else "protected places away to a few metres"
