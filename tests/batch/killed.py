@@ -5,10 +5,12 @@ A program of its own: it forks, so that the package is imported once.
     python -m tests.batch.killed FOLDER SEED COUNT BATCH-ARGUMENTS...
 
 FOLDER is new. Each N has a state folder and outputs of its own there; written is one JSON object a
-line: N, how the run ended that was to be killed, and the digests of all that is in the folder of
-outputs after that, and at the end. The first line is of the run that nothing happens to.
+line: N, how the run ended that was to be killed, what was counted then, and the digests of all that
+is in the folder of outputs after that, and at the end. The first line is of the run that nothing
+happens to.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -42,9 +44,22 @@ def main(folder: Path, seed: int, count: int, words: list[str]) -> None:
         home = folder / str(n)
         status, _ = child(home, words, n)
         remains = outputs(home / "out") if (home / "out").exists() else {}
+        known = counted_in(home / "state")
         end, said = child(home, words, 0)
         outcome = {"n": n, "killed": status, "left": remains, "status": end, "said": said}
+        outcome["counted"] = known
         tell(outcome | {"outputs": outputs(home / "out")})
+
+
+def counted_in(state: Path) -> list[str]:
+    """The names of the files that a ledger counts, as it is found after its run was killed."""
+    ledger = state / "trailveil" / "ledger.sqlite"
+    try:
+        with contextlib.closing(sqlite3.connect(f"{ledger.as_uri()}?mode=rw", uri=True)) as rows:
+            bodies = rows.execute("SELECT body FROM contents").fetchall()
+    except sqlite3.OperationalError:  # it is not there yet
+        return []
+    return [json.loads(body)["output"] for (body,) in bodies]
 
 
 def tell(outcome: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What a study has that is not as it must be: each is one line, and what is finished stays."""
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from tests.batch.fleets import AT_ONCE, DAY, batch, fleet, outputs, summary
 from tests.rides import BEGIN, PATIENCE, command, environment, ride
+from tests.traces.formats.builders import full_fit
 from trailveil.files import output
 from trailveil.files.keys import new_key
 from trailveil.traces.formats import write
@@ -47,26 +49,39 @@ def test_a_folder_of_all_sorts_is_done_and_what_cannot_be_is_a_line_each(tmp_pat
     table(rides / "people.csv", trip_id=8, user_id=["a"] * 6 + ["b"] * 6)
     (rides / "none.gpx").write_bytes(b"")
     os.mkfifo(rides / "pipe.gpx")
+    (rides / "cut.fit").write_bytes(full_fit()[:60])
     (rides / "wrong.kmz").write_bytes((rides / "ride.gpx").read_bytes()[:200])
     done = batch(rides, "-o", out)
     assert done.returncode == 1
     said = dict(line.split(": ", 1) for line in done.stderr.splitlines())
-    assert set(said) == {"nameless.csv", "people.csv", "none.gpx", "pipe.gpx", "wrong.kmz"}
+    tables = {"nameless.csv", "people.csv"}
+    assert set(said) == {*tables, "cut.fit", "none.gpx", "pipe.gpx", "wrong.kmz"}
     assert said["nameless.csv"].startswith("a table must have one column that names its traces")
     assert said["people.csv"].startswith("each trace of a table must be of one person")
-    assert f"{len(good)} are as they were, 5 refused" in done.stdout
+    assert f"{len(good)} are as they were, 6 refused" in done.stdout
+    assert "  refused (UnreadableInput): 6\n" in done.stdout  # of cut.fit the class is private
     assert outputs(out) == before
 
 
-def test_one_name_of_two_traces_is_refused_before_any_work(tmp_path: Path) -> None:
-    rides = tmp_path / "rides"
-    rides.mkdir()
-    for name in ("one", "two"):
-        table(rides / f"{name}.csv", trip_id=7)
-    done = batch(rides, "-o", tmp_path / "out")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "each trace must have a name of its own, got one for both" in done.stderr
-    assert not (tmp_path / "out").exists()
+def test_tables_may_have_the_same_ids(tmp_path: Path) -> None:
+    """As what Trailveil wrote has, by track; and their rules tell them apart."""
+    rides, out, rules = tmp_path / "rides", tmp_path / "out", tmp_path / "rules.csv"
+    (rides / "a").mkdir(parents=True)
+    table(rides / "one.csv", track=7)
+    table(rides / "a" / "two.csv", track=7, what="x")
+    table(rides / "three.csv", track=8, what="x", further="y")
+    rules.write_text("trace,radius\na/two.csv/7,2\n")
+    said = tmp_path / "said.json"
+    assert summary(rides, "-o", out, "--rules", rules, "--manifest", said)["protected"] == 3
+    lines = {each["trace"]: each for each in json.loads(said.read_text())["traces"]}
+    assert set(lines) == {"8", "a/two.csv/7", "one.csv/7"}
+    assert lines["a/two.csv/7"]["radius_m"] == 2.0
+    assert set(outputs(out)) == {
+        *("a/two/track=7/7.private.csv", "one/track=7/7.private.csv"),
+        "three/track=8/8.private.csv",
+    }
+    rules.write_text("trace,radius\n7,2\n")
+    assert "name traces as the report does" in batch(rides, "-o", out, "--rules", rules).stderr
 
 
 def test_no_room_ends_the_run_with_one_line(

@@ -46,6 +46,9 @@ def test_killed_at_any_step_it_resumes_to_the_same_outputs(tmp_path: Path, full:
         remains = {name: digest for name, digest in case["left"].items() if ".aside/" not in name}
         remains.pop(".trailveil-batch.lock", None)
         assert remains.items() <= whole["outputs"].items()
+        # And it is counted.
+        assert {Path(name).name for name in remains} <= {*case["counted"]}
+        assert not {name for name in case["outputs"] if ".aside/" in name}
     assert any(len(each["left"]) > 0 for each in killed)
 
 

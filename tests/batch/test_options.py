@@ -1,5 +1,6 @@
 """The options of a batch: those that its page lists, and those of `protect` mean the same."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -48,6 +49,36 @@ def test_the_page_says_which_options_there_are_and_which_differ_from_protect() -
     assert "as [`trailveil protect`](protect.md) does with the same options" in PAGE
     for name in set(of_batch) & set(protect) - OF_OUTPUTS:
         assert of_batch[name].to_info_dict() == protect[name].to_info_dict(), name
+
+
+# What no batch comes to: photos, places and versions that are stated.
+NOT_IN_BATCH = {"traces/formats/exif.py", "ledger/places.py", "ledger/versions.py"}
+
+
+def said_in(path: Path) -> set[str]:
+    """All texts of a module, a letter for each value in them; those of documentation as well."""
+    texts = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+            texts.add("".join(map(str, parts)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+    return texts
+
+
+def test_no_advice_names_an_option_that_a_batch_has_not() -> None:
+    """But of another command, which is then named; two have a condition of their own."""
+    known = {*options_of("batch"), "--replace", "--column"}
+    for folder in ("batch", "files", "ledger", "release", "traces"):
+        for path in sorted((ROOT / "trailveil" / folder).rglob("*.py")):
+            if path.relative_to(ROOT / "trailveil").as_posix() in NOT_IN_BATCH:
+                continue
+            for text in said_in(path):
+                own = re.sub(r"trailveil (?!batch)[a-z]+[^,;:)]*|--[^;:,]*\(of .*?\)", "", text)
+                others = set(re.findall(r"--[a-z][a-z-]+", own)) - known
+                assert not others, (path, text)
+                assert "(-o)" not in own, (path, text)
 
 
 @pytest.mark.slow

@@ -8,11 +8,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
-from tests.batch.fleets import DAY, batch, outputs, protect, summary
+from tests.batch.fleets import AT_ONCE, DAY, batch, outputs, protect, summary
 from tests.rides import BEGIN, ride
 from trailveil.batch.tables import traces_of
+from trailveil.cli import cli
 from trailveil.errors import UnreadableInput
+from trailveil.files.keys import new_key
 from trailveil.traces.frames import to_frame
 
 IDS = ("b/7", "a", "c d")
@@ -35,6 +38,7 @@ def parquet(path: Path, table: pd.DataFrame, rows: int = 20) -> Path:
 
 
 def written(path: Path, table: pd.DataFrame) -> Path:
+    path.parent.mkdir(exist_ok=True)
     if path.suffix == ".parquet":
         return parquet(path, table)
     table.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
@@ -86,6 +90,32 @@ def test_whose_a_trace_is_its_column_says(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("1: a recording must be released once")
     assert "beside them" in batch(alone, "-o", tmp_path / "no", *by_folder).stderr
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_who_is_stated_wins_over_a_column_of_people(
+    tmp_path: Path, user_folders: Path, suffix: str
+) -> None:
+    """One name in both commands: a second, other release of one recording is refused."""
+    source = written(tmp_path / "anna" / f"one{suffix}", frame(("7",)).assign(user_id="u0"))
+    key, out = tmp_path / "key", tmp_path / "out"
+    new_key(key)
+    for words in (("--subject", "anna"), ()):
+        given = ["protect", source, "-o", tmp_path / "a.csv", "--key", key, "--overwrite", *AT_ONCE]
+        alone = CliRunner().invoke(cli, [*map(str, given), *words])
+        assert alone.exit_code == 0, alone.output
+        column = "Counted for 'me', whatever the column user_id says, by which a batch counts"
+        assert (column in alone.stderr) == (not words)
+    more = ("-o", out, "--key", key, "--mechanism", "noise", "--radius", "60")
+    for words in (("--subject", "anna"), ("--subject-from", "folder"), ("--subject", "me")):
+        done = batch(source.parent.parent / "anna" if "me" in words else tmp_path, *more, *words)
+        assert done.returncode == 1
+        assert "a recording must be released once" in done.stderr, done.stderr
+    assert not outputs(out)
+    for words in (("--subject", "anna"), ("--subject-from", "folder")):
+        done = batch(source, *more, *words, "--subject-column", "user_id")
+        assert done.returncode == 2
+        assert f"--subject-column must come without {words[0]}" in done.stderr
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

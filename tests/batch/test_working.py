@@ -19,7 +19,7 @@ def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rides = fleet(tmp_path / "rides", 5)
-    items = find([str(rides)], tmp_path / "out", InputRules(lambda _: "me")).items
+    items = find([str(rides)], tmp_path / "out", InputRules(lambda *_: "me")).items
     rules = Rules(Chosen(returns=False), SHORT)
     ledger, aside = open_ledger(tmp_path / "state"), tmp_path / "aside"
     aside.mkdir()

@@ -46,6 +46,22 @@ def test_one_file_read_with_three_zones_is_one_recording() -> None:
     assert Path("ride.private.csv").read_bytes() == before
 
 
+def test_replace_is_advised_only_where_it_works() -> None:
+    """A recording of a few positions is known by its times alone, which others may share."""
+    noise = ("--activity", "drive", "--mechanism", "noise")
+    for name, fixes in (("long.gpx", 60), ("short.gpx", 3)):
+        written(Path(name), ride(fixes, 20.0, begin=86_400 * fixes))
+        done("protect", name, *noise)
+        words = ("protect", name, *noise, "--radius", "150", "-o", f"other.{name}")
+        said = refused(*words)
+        assert ("add --replace if nobody has" in said) == (name == "long.gpx")
+        if name == "long.gpx":
+            done(*words, "--replace")
+        else:
+            assert "keep to short.private.gpx" in said
+            assert refused(*words, "--replace") == said
+
+
 def test_a_person_is_one_however_the_name_is_written() -> None:
     written(Path("a.gpx"), ride(60, 20.0))
     done("protect", "a.gpx", "--activity", "drive", "--subject", "Me")

@@ -42,10 +42,10 @@ def protect_frame(
 
     key: a key file, or its 32 bytes. trace: the column that names the traces, which comes out as
     well; without, all rows are one trace. ledger: where each release is counted, and places with
-    names are known from, as of `subject`; for None **nothing is counted**: whoever releases a
-    recording twice with other rules, or another key, gives its places away, and is not told.
-    refused: takes (trace, reason) of traces that are then left out; without, the first refusal is
-    raised.
+    names are known from, as of `subject`, whatever a column of people says; for None **nothing is
+    counted**: whoever releases a recording twice with other rules, or another key, gives its places
+    away, and is not told. refused: takes (trace, reason) of traces that are then left out; without,
+    the first refusal is raised.
 
     Points of a GeoDataFrame come out as one, in degrees (EPSG:4326). The same rows, key and rules
     give the same fixes as a file of them does. Raises as `trailveil.traces.frames.from_frame`,

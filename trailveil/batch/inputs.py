@@ -6,8 +6,9 @@ wildcard, is found again below the folder of outputs.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
@@ -20,14 +21,6 @@ from trailveil.traces.formats.table import FORMATS, default_output, format_to_wr
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")
-# What each trace has of its own, and what to do where it has not.
-_OWN = {
-    "output": ("an output", "name the folder above them, or put them into a batch each"),
-    "name": (
-        "a name",
-        "name a column that tells them apart (--trace-column), or put the tables into a batch each",
-    ),
-}
 _LONGEST = 150
 _OF_A_PLACE = frozenset("0123456789.,+- ")
 
@@ -37,8 +30,8 @@ class Trip:
     """One trace of a batch.
 
     name: what it is called in reports and rules, its path below what was named, or its id in a
-    table. source: its file. output: where its release goes. subject: whose it is. part: its rows,
-    where it is in a table of traces.
+    table; below the path of this, where another table has that id. source: its file. output: where
+    its release goes. subject: whose it is. part: its rows, where it is in a table of traces.
     """
 
     name: str
@@ -65,13 +58,14 @@ class Inputs:
 class InputRules:
     """How inputs are understood.
 
-    subject_of: whose a recording is, by its path below what was named; it may refuse. suffix: of
-    all outputs, or None for those of the inputs. whole_files: whether tables hold one recording
-    each; else trace and person are the columns that name these, or None for what their names tell.
-    check: refuses an output that cannot be as it is asked for.
+    subject_of: whose a recording is, by its path below what was named and the person that a column
+    of its table names ("" for none); it may refuse. suffix: of all outputs, or None for those of
+    the inputs. whole_files: whether tables hold one recording each; else trace and person are the
+    columns that name these, or None for what their names tell. check: refuses an output that cannot
+    be as it is asked for.
     """
 
-    subject_of: Callable[[PurePath], str]
+    subject_of: Callable[[PurePath, str], str]
     suffix: str | None = None
     whole_files: bool = False
     trace: str | None = None
@@ -99,17 +93,25 @@ def find(stated: Sequence[str], outdir: Path, input_rules: InputRules) -> Inputs
             raise _nothing(name)
     if input_rules.suffix is not None:
         format_to_write(input_rules.suffix)
-    items: list[Trip] = []
+    items: list[tuple[PurePath, Trip]] = []
     failed: list[tuple[str, TrailveilError]] = []
     for path, below in sorted(files.items(), key=lambda pair: pair[1].parts):
         try:
-            items += list(_items(path, below, outdir, input_rules))  # of a file: all or none
+            of_file = list(_items(path, below, outdir, input_rules))  # all or none
+            items += [(below, item) for item in of_file]
         except TrailveilError as error:
             failed.append((below.as_posix(), error))
     if not items:
         raise failed[0][1]
-    check_apart(items)
-    return Inputs(tuple(items), others, tuple(failed))
+    names = Counter(item.name for _, item in items)
+    apart = [
+        replace(item, name=f"{below.as_posix()}/{item.name}")
+        if item.part is not None and names[item.name] > 1
+        else item
+        for below, item in items
+    ]
+    _check_apart(apart)
+    return Inputs(tuple(apart), others, tuple(failed))
 
 
 def _items(path: Path, below: PurePath, outdir: Path, input_rules: InputRules) -> Iterator[Trip]:
@@ -118,7 +120,7 @@ def _items(path: Path, below: PurePath, outdir: Path, input_rules: InputRules) -
     if input_rules.whole_files or path.suffix.lower() not in TABLES:
         output = place / _name(path, input_rules.suffix)
         input_rules.check(output)
-        yield Trip(below.as_posix(), path, output, subject_named(input_rules.subject_of(below)))
+        yield Trip(below.as_posix(), path, output, subject_named(input_rules.subject_of(below, "")))
         return
     suffix = input_rules.suffix or path.suffix
     format_to_write(suffix)
@@ -132,21 +134,21 @@ def _items(path: Path, below: PurePath, outdir: Path, input_rules: InputRules) -
                 f"{named(path)}; name another column (--trace-column)"
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
-        whose = subject_named(person or input_rules.subject_of(below))
+        whose = subject_named(input_rules.subject_of(below, person))
         yield Trip(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
-def check_apart(items: Sequence[Trip]) -> None:
-    """Refuse two traces of one output, or of one name, before any work is done."""
-    for what, (its, advice) in _OWN.items():
-        known: dict[str, Trip] = {}
-        for item in items:
-            other = known.setdefault(str(getattr(item, what)).casefold(), item)
-            if other is not item:
-                raise Refused(
-                    f"each trace must have {its} of its own, got one for both "
-                    f"{named(other.source)} and {named(item.source)}; {advice}"
-                )
+def _check_apart(items: Sequence[Trip]) -> None:
+    """Refuse two traces of one output, before any work is done."""
+    known: dict[str, Trip] = {}
+    for item in items:
+        other = known.setdefault(str(item.output).casefold(), item)
+        if other is not item:
+            raise Refused(
+                f"each trace must have an output of its own, got one for both "
+                f"{named(other.source)} and {named(item.source)}; name the folder above them, or "
+                "put them into a batch each"
+            )
 
 
 def check_outdir(outdir: Path, stated: Sequence[str]) -> None:

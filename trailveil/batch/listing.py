@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 from trailveil.batch.inputs import Inputs, Trip
 from trailveil.batch.manifest import DONE, Manifest, Row, may_be
 from trailveil.batch.rules import Rules
-from trailveil.batch.running import PROTECTED, REFUSED, TripOutcome, why_of
-from trailveil.batch.working import sha256_of
+from trailveil.batch.running import PROTECTED, REFUSED, TripOutcome
+from trailveil.batch.working import sha256_of, why_of
 from trailveil.errors import UnwritableOutput
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named

@@ -167,8 +167,9 @@ def alone(outdir: Path) -> Iterator[Path]:
             outdir.mkdir(parents=True, exist_ok=True)
             held.enter_context(_locked(outdir / _LOCK))
             for abandoned in outdir.glob(f"{_ASIDE}*.aside"):
-                shutil.rmtree(abandoned)
-            aside = outdir / f"{_ASIDE}{secrets.token_hex(8)}.aside"
+                _clear(abandoned)
+            aside = _new_aside(outdir)
+            held.callback(_clear, aside, ignore_errors=True)
             aside.mkdir(mode=0o700)
         except OSError as error:
             reason = error.strerror or type(error).__name__
@@ -176,8 +177,21 @@ def alone(outdir: Path) -> Iterator[Path]:
                 f"-o must be a folder that can be written, got the error '{reason}': "
                 f"{named(outdir)}; choose another"
             ) from error
-        held.callback(shutil.rmtree, aside, ignore_errors=True)
         yield aside
+
+
+def _new_aside(outdir: Path) -> Path:
+    return outdir / f"{_ASIDE}{secrets.token_hex(8)}.aside"
+
+
+def _clear(aside: Path, *, ignore_errors: bool = False) -> None:
+    """Remove what was put aside, while workers that are about to end may still write.
+
+    It gets another name first: whoever begins a file from then on finds no folder for it.
+    """
+    with contextlib.suppress(OSError):  # where the system does not rename what is in use
+        aside = aside.rename(_new_aside(aside.parent))
+    shutil.rmtree(aside, ignore_errors=ignore_errors)
 
 
 def check_room(kinds: Iterable[str], outdir: Path) -> None:

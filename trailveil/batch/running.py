@@ -24,6 +24,7 @@ from trailveil.batch.working import (
     Ready,
     Task,
     sha256_of,
+    why_of,
 )
 from trailveil.errors import TrailveilError, UnwritableOutput
 from trailveil.files.keys import name_of
@@ -306,11 +307,6 @@ class _Run:
     ) -> TripOutcome:
         item = self._under_way[number]
         return TripOutcome(item.name, item.output, status, about, kind, line)
-
-
-def why_of(error: TrailveilError) -> tuple[str, str]:
-    """The kind of an error, and what is said of it in one line."""
-    return type(error).__name__, " ".join(error.public.split())
 
 
 def _taken(path: Path) -> UnwritableOutput:

@@ -69,6 +69,20 @@ def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tup
     return iter(traces)
 
 
+def column_of_people(path: Path) -> str:
+    """The column of a table by which a batch knows whose its traces are; "" for none."""
+    if (is_parquet := TABLES.get(path.suffix.lower())) is None:
+        return ""
+    if is_parquet:
+        with opened_file(path, named(path)) as file:
+            names = file.schema_arrow.names
+    else:
+        with path.open("rb") as stream:
+            header = header_of(stream.read(_HEAD), columns_of)[1]
+        names = () if header is None else header.names
+    return next(iter(people_in(names)), "")
+
+
 def read_part(path: Path, part: TableRows, field_names: Sequence[str], most: int) -> Recording:
     """The recording in the rows of one trace. Raises as `trailveil.traces.formats.read` does."""
     where = f"trace {named(str(part.value))} of {named(path)}"

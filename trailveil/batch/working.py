@@ -145,13 +145,25 @@ def _guarded(task: Task, act: Callable[[], Outcome]) -> Outcome:
     try:
         return act()
     except TrailveilError as error:
-        return Failed(task.number, type(error).__name__, " ".join(error.public.split()))
+        return Failed(task.number, *why_of(error))
     except MemoryError:
         line = "the computation must fit in memory, got more than the worker has: shorten it"
         return Failed(task.number, "MemoryError", line)
     except Exception as error:  # noqa: BLE001  # a mistake of ours stops no other trace
-        line = f"this must not happen, got {type(error).__name__}: please report it"
-        return Failed(task.number, type(error).__name__, line)
+        kind = _kind_of(error)
+        line = f"this must not happen, got {kind}: please report it"
+        return Failed(task.number, kind, line)
+
+
+def why_of(error: TrailveilError) -> tuple[str, str]:
+    """The kind of an error, and what is said of it in one line."""
+    return _kind_of(error), " ".join(error.public.split())
+
+
+def _kind_of(error: Exception) -> str:
+    """The name of its class, or of the public one that a private one is of."""
+    names = (kind.__name__ for kind in type(error).__mro__)
+    return next(name for name in names if not name.startswith("_"))
 
 
 @lru_cache(maxsize=4)  # of a table of many traces, asked for again and again

@@ -15,9 +15,9 @@ from trailveil.batch.inputs import InputRules, Inputs, Trip, check_outdir, find
 from trailveil.batch.listing import check_listing, write_listing
 from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rules import Rules, check_rules, read_rules
-from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
+from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run
 from trailveil.batch.workers import cluster_at, workers_here
-from trailveil.batch.working import Engine, here
+from trailveil.batch.working import Engine, here, why_of
 from trailveil.cli.options import (
     WithPlaces,
     check_keep,
@@ -207,16 +207,25 @@ def _wanted(options: dict[str, Any]) -> InputRules:
     return InputRules(subject, options["suffix"], options["whole_files"], *columns, check)
 
 
-def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
-    """Whose a recording is, by its path below what was named."""
-    if options["subject_from"] is None:
-        return lambda _: options["subject"]
-    if was_given("subject"):
+def _subject_of(options: dict[str, Any]) -> Callable[[PurePath, str], str]:
+    """Whose a recording is, by its path below what was named and the person that a column names.
+
+    What is stated wins over a column: releases of one person are then never counted apart.
+    """
+    stated, folder = was_given("subject"), options["subject_from"] is not None
+    if folder and stated:
         raise click.UsageError("--subject-from must come without --subject: state one of them")
-    return _first_folder
+    if options["subject_column"] and (folder or stated):
+        other = "--subject-from" if folder else "--subject"
+        raise click.UsageError(f"--subject-column must come without {other}: state one of them")
+    if folder:
+        return _first_folder
+    return lambda _, person: options["subject"] if stated else person or options["subject"]
 
 
-def _first_folder(below: PurePath) -> str:
+def _first_folder(below: PurePath, person: str) -> str:
+    if len(below.parts) < 2 and person:
+        return person
     if len(below.parts) < 2:
         raise Refused(
             "--subject-from folder must have each recording in a folder of its person below IN, "

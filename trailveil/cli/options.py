@@ -1,6 +1,7 @@
 """The options that commands share: what to protect, how, how a file is read, how it is counted."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -19,7 +20,7 @@ from trailveil.cli.parameters import (
 from trailveil.errors import InvalidValue, UnwritableOutput
 from trailveil.files.source import named
 from trailveil.ledger.identity import ME
-from trailveil.release.options import Options, Selection, request_of
+from trailveil.release.options import OF_NOISE, Options, Selection, request_of
 from trailveil.release.request import NOISE_AGAINST, Method, Request
 from trailveil.traces.activities import ACTIVITIES
 from trailveil.traces.fields import ALL, KEEPABLE, NAME, check_fields
@@ -36,12 +37,6 @@ STATED = "trailveil.versions"
 """Where a context has the versions that were stated, by name, with the options of each."""
 
 AUTO = "auto"
-_OF_NOISE = {
-    "who": "adversary",
-    "prior": "prior",
-    "steady_for": "steady-for",
-    "slow_for": "slow-for",
-}
 _SAME = {*Options.__annotations__} - {*Selection.__annotations__}
 _SAME -= {"adversaries", "steady", "longest_stay"}
 
@@ -161,8 +156,8 @@ def _refuse_what_is_of_noise() -> None:
     context = click.get_current_context()
     if any(more.get("mechanism", "cut") != "cut" for _, more in context.meta.get(STATED, [])):
         return
-    for name, option in _OF_NOISE.items():
-        if was_given(name):
+    for option in chain.from_iterable(OF_NOISE.values()):
+        if was_given("who" if option == "adversary" else option.replace("-", "_")):
             raise click.UsageError(
                 f"--{option} must come with --mechanism noise or both, got a cut: it hides whoever "
                 "keeps to the pace that --activity or --floor states"
@@ -377,7 +372,8 @@ def check_keep(output: Path, keep: Sequence[str]) -> tuple[str, ...]:
     if missing and not click.get_current_context().meta.get(_ALL_ASKED):
         raise UnwritableOutput(
             f"the output must have a place for {missing[0]}, got {row.name}, which has none: "
-            f"{named(output)}; choose GPX, GeoJSON or CSV (-o), or leave --keep {missing[0]} out"
+            f"{named(output)}; choose GPX, GeoJSON or CSV (-o, or --suffix of a batch), or leave "
+            f"--keep {missing[0]} out"
         )
     if NAME in keep and not row.names:
         raise UnwritableOutput(

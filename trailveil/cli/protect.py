@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from trailveil.batch.tables import column_of_people
 from trailveil.cli.options import (
     check_keep,
     counting,
@@ -248,6 +249,12 @@ def _say(
     if options["output"] is None and output.suffix.lower() not in (source.suffix.lower(), ".csv"):
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
+        )
+    if not was_given("subject") and (column := column_of_people(source)):
+        click.echo(
+            f"Counted for {options['subject']!r}, whatever the column {file_named(column)} says, "
+            "by which a batch counts: state --subject in both.",
+            err=True,
         )
     if options["as_json"]:
         reports = [report for _, report, _ in published]

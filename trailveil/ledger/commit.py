@@ -149,7 +149,9 @@ def different(
             return None, []
         cuts = cuts_before(book, [row.number for row in before], begin, known_by.prints)
         files = listed_files(retractions(book, before))
-    return released_before(subject, before, begin, end, files, series=series), cuts
+        same = len(book.alike(subject, series, known_by.prints)) == len(before)
+    how: dict[str, Any] = {"series": series, "replaceable": same}
+    return released_before(subject, before, begin, end, files, **how), cuts
 
 
 def identified(

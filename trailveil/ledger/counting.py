@@ -137,8 +137,8 @@ def count(
     before = earlier(book, subject, release.series, *times, release.prints)
     alike = [row for row in before if row.request == request]
     retracted: tuple[Retraction, ...] = ()
+    same = {row.number for row in book.alike(subject, release.series, release.prints)}
     if instead:
-        same = {row.number for row in book.alike(subject, release.series, release.prints)}
         others = [row for row in before if row.number in same and row not in alike]
         retracted, gone = retractions(book, others), _withdrawn(book, others, alike)
         before, alike = ([row for row in rows if row not in gone] for rows in (before, alike))
@@ -153,7 +153,8 @@ def count(
         further = not release.is_in(cuts)
     if further and not alike and not again:
         files = listed_files(retractions(book, before))
-        how: dict[str, Any] = {"series": release.series, "replaceable": instead is not None}
+        able = instead is not None and {row.number for row in before} <= same
+        how: dict[str, Any] = {"series": release.series, "replaceable": able}
         raise released_before(subject, before, *times, files, **how)
     if alike:
         number = alike[-1].number
@@ -229,13 +230,14 @@ def released_before(
     """The refusal of a second, different release of a recording. before: of `earlier`.
 
     files: of these, as of `listed_files`. series: of readings. replaceable: whether `--replace` is
-    an option of what was asked.
+    an option of what was asked, and all these are known to be of this very recording.
     """
     got = "one of times that were released before in another way"
     if not any(_share_time(row, begin, end) for row in before):
+        name, column = (" or by another name", " and --column") if series else ("", "")
         got = (
-            "one that was released before in another way, as of other times or by another name "
-            "(say the same --tz and --column as before)"
+            f"one that was released before in another way, as of other times{name} "
+            f"(say the same --tz{column} as before)"
         )
     first = "add --replace if nobody has" if replaceable else "keep to"
     given = "protected readings away" if series else "protected places away to a few metres"

@@ -18,8 +18,15 @@ from trailveil.traces.stops import LASTS, WITHIN
 from trailveil.traces.visits import Circle
 
 _SWITCHES = {"ends", "stops", "returns", "everywhere"}
-# A cut hides whoever keeps to its pace, from everybody: these change nothing of it.
-OF_NOISE = ("adversaries", "prior", "steady")
+OF_NOISE = {
+    "adversaries": ("adversary",),
+    "prior": ("prior",),
+    "steady": ("steady-for", "slow-for"),
+}
+"""What changes nothing of a cut, which hides whoever keeps to its pace from everybody.
+
+With the options of the command line that state it.
+"""
 
 
 class Selection(TypedDict, total=False):

@@ -47,7 +47,8 @@ _POSITION = re.compile(
 )
 _CHUNK = 10_000
 _OR_READINGS = (
-    "; convert metres of a map to degrees first; for readings say --column NAME and --unit UNIT"
+    "; convert metres of a map to degrees first; for readings say --column NAME and --unit UNIT "
+    "(of protect)"
 )
 
 

@@ -226,7 +226,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     if np.any(below_second) or np.any((stamps < _LEAST) | (stamps > _MOST)):
         raise UnwritableOutput(
             "times in FIT must be whole seconds from 1998 to 2125, got others: add --round-times "
-            "1, or choose GPX (-o)"
+            "1, or choose GPX (-o, or --suffix of a batch)"
         )
     places = np.round(whole_degrees(rows.points) * _SEMICIRCLES).astype(np.int64)
     # Lengths are of places as they are written: whoever reads them finds the same.
