@@ -26,7 +26,7 @@ from trailveil.ledger.recorded import reach_of, steady_of, unpacked
 from trailveil.ledger.relatives import Relatives, finest_alone, finest_of
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.privacy.movement import Matern, Movement, movement_of
+from trailveil.privacy.movement import Matern, Movement, movement_of, slowest_of
 from trailveil.privacy.secrets import Secret
 from trailveil.privacy.window_loss import window_loss
 from trailveil.release.plan import Plan
@@ -41,8 +41,6 @@ _LITTLE = 0.05
 _SAME_DAY, _ONE_WAY = 86_400.0, 180.0
 # An epsilon from which on a place is as good as told: no more digits are computed.
 _DISCLOSED = 1e3
-# Released rows near a part that are taken together.
-_MOST_NEAR = 4000
 # Square metres: of what the ledger keeps of independent noise, no more is counted.
 _MEASURED = 4.0
 
@@ -322,21 +320,15 @@ class _Observed:
 
     def loss(self, movements: Sequence[Movement | Matern]) -> float:
         """The loss (1 / m^2) against the worst of the movements."""
-        near = [
-            (times[keep], factor[keep], alone[keep])
-            for times, factor, alone in self._pieces
-            for keep in [(times > self.known[0]) & (times < self.known[1])]
-        ]
-        if sum(times.size for times, _, _ in near) > _MOST_NEAR:
+        pieces = [piece for piece in self._pieces if piece[0].size]
+        times = np.concatenate([np.empty(0), *(times for times, _, _ in pieces)])
+        variances = np.concatenate([np.empty(0), *(alone for _, _, alone in pieces)])
+        factor = block_diag(*(factor for _, factor, _ in pieces)) if pieces else np.empty((0, 0))
+        moving = [movement for movement in movements if isinstance(movement, Movement)]
+        if len(moving) < len(movements):
             return inf
-        times = np.concatenate([times for times, _, _ in near])
-        covariance = block_diag(*(f @ f.T + np.diag(alone) for _, f, alone in near))
-        return max(
-            window_loss(movement, self.window, times, covariance, self.known)
-            if isinstance(movement, Movement)
-            else inf
-            for movement in movements
-        )
+        slowest = slowest_of(moving)
+        return window_loss(slowest, self.window, times, factor, variances, self.known)
 
 
 def _gap(first: LedgerRow | NearbyRelease, other: LedgerRow | NearbyRelease) -> int:

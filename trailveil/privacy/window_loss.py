@@ -12,7 +12,7 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.movement import Movement
 
-# Relative: more than rounding takes off the sums here (tested against 50 digits).
+# Relative: more than rounding takes off the sums here (tested by orthogonal projection).
 _CAUTION = 1e-6
 
 
@@ -20,63 +20,97 @@ def window_loss(
     movement: Movement,
     window: tuple[float, float],
     times: FloatArray,
-    covariance: FloatArray,
+    factor: FloatArray,
+    variances: FloatArray,
     known: tuple[float, float] = (-math.inf, math.inf),
 ) -> float:
     """The precision (1 / m^2) to which the window's place is known, from above.
 
-    times: (n,) seconds of what is released. covariance: of its noise (n, n). known: the times
-    before and after the window at which place and velocity are known, infinite for none: what is
-    released beyond them tells no more. Infinite where nothing is left.
+    times: (n,) seconds of what is released. factor (n, r), variances (n,): of its noise, F F^T and
+    what is independent. known: the times before and after the window at which place and velocity
+    are known, infinite for none: what is released beyond them tells no more. Infinite where nothing
+    is left.
     """
     away = np.maximum(np.maximum(window[0] - times, times - window[1]), 0.0)
-    side = np.where(times > window[1], 1, np.where(times < window[0], -1, 0))
-    joint = np.where(side[:, None] == side, displaced(movement, away), 0.0) + covariance
-    sight = np.ones(times.size)
+    factor = factor[:, np.any(factor != 0, axis=0)]
+    inside = away == 0
+    if np.any(variances[inside] <= 0):
+        return math.inf
+    # The precision is the least of |L^-1 (1 - F z)|^2 + |z|^2 over z.
+    sight = np.column_stack([np.ones(away.size), factor])
+    sides = [sight[inside] / np.sqrt(variances[inside])[:, None]]
     for sign, seconds in ((-1, window[0] - known[0]), (1, known[1] - window[1])):
-        if seconds == math.inf:
-            continue
+        rows = (times - window[0]) * sign > 0
+        rows &= ~inside & (away < seconds)
         if seconds <= 0:
             return math.inf
-        state, shared = _arrival(movement, seconds, away)
-        shared = np.where((side == sign)[:, None], shared, 0.0)
-        shared = np.vstack([shared, np.zeros((sight.size - times.size, 2))])
-        joint = np.block([[joint, shared], [shared.T, state]])
-        sight = np.append(sight, [1.0, 0.0])
-    if not sight.size:
+        sides.append(_side(movement, away[rows], sight[rows], variances[rows], seconds))
+    size = factor.shape[1]
+    whole = np.vstack([*(np.roll(side, -1, axis=1) for side in sides), np.eye(size, size + 1)])
+    if whole.shape[0] <= size:  # nothing is observed
         return 0.0
-    try:
-        lower = np.linalg.cholesky(joint)
-    except np.linalg.LinAlgError:
-        return math.inf
-    part = np.linalg.solve(lower, sight)
-    return float(part @ part) * (1 + _CAUTION)
+    triangle = np.asarray(np.linalg.qr(whole, mode="r"))
+    return float(triangle[size, size]) ** 2 * (1 + _CAUTION)
 
 
-def displaced(movement: Movement, seconds: FloatArray) -> FloatArray:
-    """The covariance (m^2) of displacements in so many seconds (n,), given the first velocity."""
-    steps = seconds / movement.time_constant
-    less, gone = np.minimum.outer(steps, steps), -np.expm1(-steps)
-    apart = -np.expm1(-np.abs(np.subtract.outer(steps, steps)))
-    both = 2 * less - np.add.outer(gone, gone) + apart - np.outer(gone, gone)
-    return np.asarray((movement.speed * movement.time_constant) ** 2 * both)
+def _side(
+    movement: Movement, away: FloatArray, sight: FloatArray, variances: FloatArray, seconds: float
+) -> FloatArray:
+    """L^-1 (1, F) of one side, L L^T the covariance of what was moved and independent noise.
 
-
-def _arrival(movement: Movement, seconds: float, away: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The covariance of displacement and velocity after some seconds (2, 2), and with those (n, 2).
-
-    away: seconds to other displacements, no more.
+    By a Kalman filter from the window's edge outward, on all columns at once; O(n r). away: (n,)
+    seconds from there. sight: (1, F) (n, 1 + r). seconds: from where on all is known.
     """
-    tau = movement.time_constant
-    within = np.minimum(away, seconds)
-    shared = displaced(movement, np.append(within, seconds))
-    left, gone = np.exp(-(seconds - within) / tau), -np.expm1(-within / tau)
-    arriving = movement.speed**2 * tau * (left - np.exp(-seconds / tau)) * gone
-    at_end = movement.speed**2 * tau * math.expm1(-seconds / tau) ** 2
-    state = np.array(
-        [
-            [shared[-1, -1], at_end],
-            [at_end, -(movement.speed**2) * math.expm1(-2 * seconds / tau)],
-        ]
+    order = np.argsort(away, kind="stable")
+    near = away[order]
+    steps = np.diff(near, prepend=0.0)
+    place, velocity = np.zeros(sight.shape[1]), np.zeros(sight.shape[1])
+    whitened, state = np.empty_like(sight), (0.0, 0.0, 0.0)
+    for i, row in enumerate(order.tolist()):
+        carried, kept, state = _moved(movement, state, float(steps[i]))
+        place, velocity = place + carried * velocity, kept * velocity
+        unsure = state[0] + float(variances[row])
+        innovation = sight[row] - place
+        whitened[i] = innovation / math.sqrt(unsure)
+        place = place + state[0] / unsure * innovation
+        velocity = velocity + state[1] / unsure * innovation
+        state = _observed(state, unsure)
+    if seconds == math.inf:
+        return whitened
+    carried, kept, state = _moved(movement, state, seconds - float(near[-1] if near.size else 0.0))
+    place, velocity = place + carried * velocity, kept * velocity
+    there = np.zeros(sight.shape[1])
+    there[0] = 1.0
+    missed = there - place
+    velocity = velocity + state[1] / state[0] * missed
+    at_end = [missed / math.sqrt(state[0]), -velocity / math.sqrt(_observed(state, state[0])[2])]
+    return np.vstack([whitened, *at_end])
+
+
+State = tuple[float, float, float]
+"""The variance of the displacement, its covariance with the velocity, the velocity's variance."""
+
+
+def _moved(movement: Movement, state: State, seconds: float) -> tuple[float, float, State]:
+    """How far a velocity carries in so many seconds, what is left of it, and the state then."""
+    tau, speed = movement.time_constant, movement.speed
+    gone = -math.expm1(-seconds / tau)
+    carried, kept = tau * gone, 1 - gone
+    place, both, velocity = state
+    bridged = movement.bridged(seconds) + (speed * tau) ** 2 * gone**3 / (2 - gone)
+    return (
+        carried,
+        kept,
+        (
+            place + 2 * carried * both + carried**2 * velocity + bridged,
+            kept * (both + carried * velocity) + speed**2 * tau * gone**2,
+            kept**2 * velocity + speed**2 * gone * (2 - gone),
+        ),
     )
-    return state, np.column_stack([shared[:-1, -1], arriving])
+
+
+def _observed(state: State, unsure: float) -> State:
+    """The state once a place was observed, that varies by so much about it."""
+    place, both, velocity = state
+    share = 1 - place / unsure
+    return place * share, both * share, velocity - both**2 / unsure
