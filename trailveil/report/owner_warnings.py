@@ -70,13 +70,13 @@ def stops_left(plan: Plan) -> list[str]:
     ]
     sentences = []
     if open_stays:
-        places = "one place" if len(open_stays) == 1 else f"{len(open_stays)} places"
         ends = (min(open_stays), max(open_stays))
         how_long = " to ".join(dict.fromkeys(f"{length:.0f}" for length in ends))
+        times, count = f"{how_long} min at one place", len(open_stays)
+        if count > 1:  # of stays, which may all be at one place
+            times = f"{count} times, for {how_long} min"
         advice = "add --stops auto --replace, unless somebody has this file already."
-        sentences.append(
-            f"You also stopped {how_long} min at {places}: {_to_hide(plan, all_stays, advice)}"
-        )
+        sentences.append(f"You also stopped {times}: {_to_hide(plan, all_stays, advice)}")
     return sentences + _of_gaps(plan)
 
 
