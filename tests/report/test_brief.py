@@ -175,9 +175,11 @@ def test_the_best_informed_is_told_of_in_a_sentence() -> None:
     ],
 )
 def test_a_change_of_clocks_is_told(begin: str, end: str, said: str) -> None:
-    moments = [round(datetime.fromisoformat(at).timestamp()) * NANOSECONDS for at in (begin, end)]
-    trace = replace(TRACE, times=TRACE.times - TRACE.times[20] + moments[0])
-    part = Stretch("between stated times", *moments)
+    first, last = (
+        round(datetime.fromisoformat(at).timestamp()) * NANOSECONDS for at in (begin, end)
+    )
+    trace = replace(TRACE, times=TRACE.times - TRACE.times[20] + first)
+    part = Stretch("between stated times", first, last)
     report: Any = record(
         protect(trace, Request((part,), **SHORT)),
         None,
