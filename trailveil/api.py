@@ -16,7 +16,13 @@ from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
 from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.commit import Receipt, check_released, known_places, known_public
+from trailveil.ledger.commit import (
+    Receipt,
+    check_released,
+    known_places,
+    known_public,
+    visits_known,
+)
 from trailveil.ledger.commit import publish as publish_plan
 from trailveil.ledger.identity import ME
 from trailveil.ledger.planning import protect_versions
@@ -272,12 +278,13 @@ def audit(
     keep: Sequence[str] = (),
     every: float | None = None,
     most: int = MOST_POINTS,
+    ledger: Ledger | None = None,
     **selection: Unpack[Selection],
 ) -> Scan:
     """What a released file gives away of its original: `leaks`, of which there must be none.
 
     selection: what was protected, as for `protect`; everywhere: every fix was. keep: fields that
-    were kept on purpose, or all.
+    were kept on purpose, or all. ledger: as of `protect`; visits of its places were protected, too.
 
     >>> day = tv.datasets.simulated_day()
     >>> tv.write(day, "audited.gpx")
@@ -296,6 +303,7 @@ def audit(
         zone=zone_named(selection.get("tz")),
         every=every,
         most=most,
+        visits=lambda trace: visits_known(_ledger(ledger), trace),
     )
 
 

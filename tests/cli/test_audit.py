@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import trailveil as tv
 from tests.cli.commands import run
 from tests.leaks import GRID, PLANTS, released
+from tests.rides import ride, written
 from tests.traces.formats.samples import FULL, SAMPLES
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
 from trailveil.traces.fields import FIELDS
@@ -148,6 +150,26 @@ def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_
         assert isinstance(completed.exception, UnreadableInput)
         assert "\n" not in str(completed.exception)
         assert completed.stdout == ""
+
+
+@pytest.mark.parametrize("how", [(), ("--mechanism", "noise")])
+def test_a_visit_of_a_place_with_a_name_is_protected(how: tuple[str, ...], tmp_path: Path) -> None:
+    """The audit that protect names as the next step passes, where nothing else is protected."""
+    trace = ride(120, 20.0, still=(0, 9))
+    source, output = written(tmp_path / "ride.gpx", trace), tmp_path / "shared.gpx"
+    refused = run("audit", source, source, "--no-ends")
+    assert "something must be protected" in str(refused.exception)
+    near = "48.137,11.575,150"
+    run("place", "add", "home", "--near", near, "--adversary", "plain", status=0)
+    shown = run("protect", source, "--no-ends", *how, "-o", output, status=0).stdout
+    assert f"{output} --no-ends looks for" in " ".join(shown.split())
+    passed = json.loads(run("audit", source, output, "--no-ends", "--json", status=0).stdout)
+    assert passed["fixes"]["protected"] >= 10
+    assert tv.audit(source, output, ends=False).clean
+    for released_file in (source, written(tmp_path / "most.gpx", trace.only(trace.seconds > 60))):
+        leaks = run("audit", source, released_file, "--no-ends", status=1)
+        assert "LEAK protected fixes where they were recorded" in leaks.stdout
+        assert not tv.audit(source, released_file, ends=False).clean
 
 
 def test_times_without_a_zone_need_one(tmp_path: Path) -> None:

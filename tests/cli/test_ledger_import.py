@@ -67,7 +67,9 @@ def test_the_public_track_of_a_ride_leaves_nothing_to_hide(source: Path, tmp_pat
     assert "tells it within" in refused("protect", source, *WHAT[:2], "start+40m", *WHAT[3:])
     done("ledger", "import", source)
     assert "tells it exactly" in refused("protect", source, *WHAT)
-    assert "use --mechanism cut" in refused("protect", source, *WHAT, "--mechanism", "noise")
+    assert "try --mechanism cut, which reckons with it, or state parts that" in refused(
+        "protect", source, *WHAT, "--mechanism", "noise"
+    )
     done("protect", source, *WHAT, "--subject", "anna")
 
 

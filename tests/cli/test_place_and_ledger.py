@@ -256,5 +256,21 @@ def test_releases_that_came_before_a_name_are_warned_of_and_never_forgotten() ->
     )
 
 
+def test_a_name_that_comes_back_is_warned_of_no_release_that_counts_for_it() -> None:
+    add = ("place", "add", "home", "--near", AT, *QUICK)
+    done(*add)
+    done("protect", "0.gpx")
+    done("place", "remove", "home")
+    assert run(*add, status=0).stderr == ""
+    (home,) = json.loads(done("ledger", "show", "--json"))["places"]
+    assert home["releases"] == 1
+    # What was released while it had no name does not count, nor does anything for another place.
+    done("place", "remove", "home")
+    done("protect", "1.gpx")
+    assert "1 release came before this name." in run(*add, status=0).stderr
+    moved = (*add[:4], "47.2,8.5,150", *QUICK, "--change")
+    assert "2 releases came before this name." in run(*moved, status=0).stderr
+
+
 def test_the_first_name_of_all_is_not_warned_of() -> None:
     assert run("place", "add", "home", "--near", AT, *QUICK, status=0).stderr == ""

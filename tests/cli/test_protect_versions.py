@@ -118,6 +118,22 @@ def test_versions_beside_other_versions_say_that_all_is_told(tmp_path: Path) -> 
     assert "knows what b tells" not in said
 
 
+@pytest.mark.parametrize("radius", [60, 20])
+def test_a_cut_and_noise_follow_no_published_coarser_version(source: Path, radius: int) -> None:
+    """They release other fixes than it; in one run, all of them are versions."""
+    both = ("--mechanism", "both", "--adversary", "plain")
+    versions = (*both, "--version", "a", "--radius", "30", "--version", "b", "--radius", "100")
+    done("protect", source, *WHAT, *versions)
+    other = ("--version", "c", "--radius", radius)
+    said = refused("protect", source, *WHAT, *both, *other)
+    assert said == (
+        "a version that is finer than a published one must release the same fixes, got one that "
+        "releases other fixes, as with a cut and noise: state all versions in one run, with "
+        "--replace if nobody has the earlier ones"
+    )
+    done("protect", source, *WHAT, *versions, *other, "--replace")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

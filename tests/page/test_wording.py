@@ -40,6 +40,7 @@ def test_what_to_do_is_said_by_the_names_of_the_page() -> None:
     assert "tick “replace it” if nobody has the earlier one" in words
     assert words.endswith("tick “both versions count” to accept both")
     assert ": replace it<" in page
+    assert "a smaller distance, or a faster way to move, or use noise" in on_the_page(refusals()[1])
     assert "> Both versions count:" in page
     assert on_the_page("half is left with --radius 27 or --activity drive (if so)") == (
         "half is left with 27 m or a drive (if so)"

@@ -3,13 +3,16 @@
 import json
 import re
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
 from tests.readings import readings_request
 from tests.report.test_report import REQUESTS, TRACE, plan_of, stretch
+from tests.rides import route
 from trailveil.gp.kernels import RBF, White
 from trailveil.ledger.retractions import Retraction
 from trailveil.release.drawing import draw
@@ -31,7 +34,7 @@ from trailveil.report.record import record
 from trailveil.report.text import text
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import Retiming
-from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.selection import RETURN, Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS
 
 AUDIT = "trailveil audit ride.gpx ride.private.gpx"
@@ -131,6 +134,59 @@ def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
     shown = of(protect(TRACE, Request((*ENDS, stop), **SHORT)))
     assert shown.startswith("Both ends, a stated stay: hidden in")
     assert "You also stopped" not in shown
+
+
+LEGS = ((900, 5000, 0), (2100, 5000, 0), (3000, 0, 0), (4200, 5000, 0), (5400, 5000, 0))
+
+
+def test_stops_are_counted_as_stops_and_not_as_places() -> None:
+    trace = route("back and forth", [(0, 0, 0), *LEGS, (9000, 9000, 0)], [], step=20.0).trace
+    parts = tuple(Chosen(returns=False).stretches(trace))
+    shown = " ".join(of(protect(trace, Request(parts, **SHORT))).split())
+    assert "You also stopped 2 times, for 20 to 22 min: add --stops auto" in shown
+
+
+def test_a_return_refers_to_no_part_before_it() -> None:
+    parts = [stretch(row, row, label=RETURN) for row in (10, 20)]
+    time = stretch(30, 30, label="at a stated time")
+    shown = of(protect(TRACE, Request((parts[0], time), **SHORT)))
+    assert shown.startswith("A return to a protected place, a stated time: hidden in")
+    shown = of(protect(TRACE, Request((*parts, time), **SHORT)))
+    assert shown.startswith("2 returns to protected places, a stated time: hidden in")
+
+
+def test_the_best_informed_is_told_of_in_a_sentence() -> None:
+    part = stretch(30, 30, label="at a stated time")
+    shown = of(protect(TRACE, Request((part,), method=Method.NOISE)))
+    assert re.search(
+        r"reckoned with \([^)]*\): they could already place you within [\d,]+ m; with your track, "
+        r"within [\d,]+ m\.$",
+        " ".join(shown.split()).partition(" Not protected")[0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "said"),
+    [
+        ("2026-10-25T00:50Z", "2026-10-25T01:05Z", "2026-10-25 02:50 CEST to 02:05 CET"),
+        ("2026-03-29T00:50Z", "2026-03-29T01:10Z", "2026-03-29 01:50 CET to 03:10 CEST"),
+        ("2026-10-24T21:50Z", "2026-10-25T01:05Z", "2026-10-24 23:50 CEST to 2026-10-25 02:05 CET"),
+        ("2026-10-25T02:50Z", "2026-10-25T03:05Z", "2026-10-25 03:50 to 04:05 CET"),
+    ],
+)
+def test_a_change_of_clocks_is_told(begin: str, end: str, said: str) -> None:
+    first, last = (
+        round(datetime.fromisoformat(at).timestamp()) * NANOSECONDS for at in (begin, end)
+    )
+    trace = replace(TRACE, times=TRACE.times - TRACE.times[20] + first)
+    part = Stretch("between stated times", first, last)
+    report: Any = record(
+        protect(trace, Request((part,), **SHORT)),
+        None,
+        output="ride.private.gpx",
+        zone=ZoneInfo("Europe/Zurich"),
+    )
+    assert f"  {said}: between stated times" in brief(report, AUDIT)
 
 
 def test_files_of_replaced_versions_are_to_be_deleted() -> None:

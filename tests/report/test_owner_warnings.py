@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.rides import BEGIN, ride
+from tests.rides import BEGIN, ride, route
 from trailveil.errors import Refused
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
@@ -57,6 +57,40 @@ def test_the_advised_floor_is_slow_enough(speed: float) -> None:
     assert not any(
         "You moved" in each for each in heed(planned(straight(speed, 2400), floor=float(advice)))
     )
+
+
+def midday(slow: float) -> Trace:
+    """Home, away, 40 minutes at home, away; the first 20 minutes of that at this pace."""
+    begins, leaves = 1800.0, 4200.0
+    corners = [(0, -6000), (begins, 0), (leaves, 0), (leaves + 1200, 1200 * slow), (7000, 9000)]
+    return route(
+        "midday", [(when, east, 0) for when, east in corners], [], step=5.0, noise=0.1
+    ).trace
+
+
+@pytest.mark.parametrize("slow", [3.0, 0.4])
+def test_a_time_within_a_part_that_hides_it_as_well_is_judged_with_that_part(slow: float) -> None:
+    """Who stands still in a hidden stay is no slower beside it; who leaves it slowly is."""
+    stay = (("start+30m", "start+70m"),)
+    for more in ({}, {"withhold": 1200.0}):
+        warned = []
+        for times in ((), ("start+50m",)):
+            chosen = Chosen(at=times, between=stay, ends=False, returns=False)
+            plan = planned(midday(slow), chosen, radius=60.0, floor=1.4, middle=1.2, **more)
+            warned.append([each for each in heed(plan) if "You moved" in each])
+        assert warned[0] == warned[1]
+        assert bool(warned[0]) == (slow < 1)
+
+
+def test_a_time_that_is_said_to_be_hidden_better_than_its_stay_is_judged_alone() -> None:
+    chosen = Chosen(at=("start+50m",), between=(("start+30m", "start+70m"),), ends=False)
+    plan = planned(midday(3.0), chosen, radius=60.0, floor=1.4, middle=1.2)
+    inner = next(part for part in plan.findings if not part.stretch.is_stay)
+    (outer,) = (part for part in plan.findings if part.stretch.is_stay)
+    (exposure,) = inner.exposures
+    better = replace(inner, exposures=(replace(exposure, posterior=1.1 * exposure.posterior),))
+    assert not any("You moved" in each for each in heed(plan))
+    assert any("You moved" in each for each in heed(replace(plan, findings=(better, outer))))
 
 
 def test_no_floor_is_advised_that_leaves_nothing() -> None:

@@ -40,7 +40,7 @@ from trailveil.errors import Refused
 from trailveil.files.source import load as bytes_of
 from trailveil.files.source import named
 from trailveil.ledger import user_ledger
-from trailveil.ledger.commit import known_places
+from trailveil.ledger.commit import known_places, visits_known
 from trailveil.release.places import Visited, shared_noise
 from trailveil.release.plan import released_rows
 from trailveil.release.protect import protect, requested
@@ -176,6 +176,7 @@ def audit(**options: Any) -> None:
             zone=naive_zone(options),
             every=options["every"],
             most=options["most"],
+            visits=lambda trace: visits_known(user_ledger(), trace),
         )
     record = audit_record(scanned, show=options["show"])
     words = audit_text(record)

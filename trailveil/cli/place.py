@@ -13,6 +13,7 @@ from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused, said
 from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
+from trailveil.ledger.book import Book
 from trailveil.ledger.places import added, load_places, save_places
 from trailveil.privacy.adversaries import named as known_as
 from trailveil.privacy.guarantee import CIRCLE_68
@@ -97,9 +98,11 @@ def add(**options: Any) -> None:
         added_place = designed(stated, DesignCache.of(ledger.folder, ledger.key))
     with ledger.open() as book:  # two of these at once do not lose each other's place
         before = load_places(ledger)
-        save_places(ledger, added(before, added_place, change=options["change"]))
-        anew = any(known.name == stated.name and not known.gone for known in before)
-        uncounted = 0 if anew else sum(not row.series for row in book.standing())
+        places = added(before, added_place, change=options["change"])
+        save_places(ledger, places)
+        ident = places[-1].ident  # of a place that was there before, if there was one
+        anew = any(known.ident == ident and not known.gone for known in before)
+        uncounted = 0 if anew else _uncounted(book, ident)
     click.echo(
         f"Added {added_place.name}. Each visit of it is cut, so that "
         f"{count_of(added_place.ways, 'visit')} together tell at most epsilon "
@@ -175,6 +178,12 @@ def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
     others = [place for place in places if place.name != name]
     gone = [replace(place, gone=True) for place in places if place.name == name]
     save_places(ledger, others if forget else [*others, *gone])
+
+
+def _uncounted(book: Book, ident: bytes) -> int:
+    """How many releases of tracks stand that do not count for a place of this ident."""
+    rows = (row for row in book.standing() if not row.series)
+    return sum(all(place != ident for place, _ in row.marked) for row in rows)
 
 
 def _not_counted(name: str, count: int) -> str:

@@ -42,6 +42,7 @@ from trailveil.traces.formats.table import format_to_write
 from trailveil.traces.projection import placed
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
+from trailveil.traces.stops import Interval
 from trailveil.traces.trace import TimeSeries, Trace
 
 if TYPE_CHECKING:  # traces are released without it
@@ -105,6 +106,11 @@ def known_places(
         check_known(ledger, book, whole)
         before = known_visits(book, subject, places, begin, end)
     return visited(trace, places, ledger.key if key is None else key, before)
+
+
+def visits_known(ledger: Ledger, trace: Trace) -> list[Interval]:
+    """When a trace was at places with names, or another release near it in time; nanoseconds."""
+    return [when for visit in known_places(ledger, trace) for when in visit.intervals]
 
 
 def known_public(ledger: Ledger, trace: Trace, subject: str = ME) -> tuple[Position, ...]:

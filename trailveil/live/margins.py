@@ -50,7 +50,7 @@ def checked_delay(delay: float, request: Request, asked: Iterable[tuple[float, f
             f"the delay must be at least {shortest:.0f} s, got less: by then it is known whether "
             "you come to a place, and what leaves after a visit need not wait for hours; state "
             f"--delay {shortest:.0f} or more (without --delay, it is what makes the cuts least), a "
-            "faster --activity or a smaller radius"
+            "faster --activity or --floor, or a smaller radius"
         )
 
 

@@ -223,7 +223,7 @@ def least_cut(floor: Movement, variance: float, sides: int) -> float:
     if floor.bridged(LONGEST_CUT) / sides < variance:
         raise Refused(
             "a cut must be shorter than a day on each side, got a longer one: ask for a smaller "
-            "radius, a larger epsilon, or a faster --activity"
+            "radius, a larger epsilon, or a faster --activity or --floor"
         )
     whole = range(1, LONGEST_CUT + 1)
     return float(whole[bisect_left(whole, variance, key=lambda h: floor.bridged(h) / sides)])

@@ -341,8 +341,8 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
         f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "
-        "min; state a smaller --radius or a faster --activity, or use --mechanism noise (which a "
-        "street map can undo)"
+        "min; state a smaller --radius, or a faster --activity or --floor, or use --mechanism "
+        "noise (which a street map can undo)"
         + (", or state fewer --ways (of trailveil place)" if named else "")
         + (", or leave other visits as recorded (--no-returns)" if returns else "")
     )

@@ -157,7 +157,8 @@ def check_noise(
             raise Refused(
                 "noise must be proved against what is public already, got a position that is "
                 "nearer to a protected part than the noise reckons with, or beyond the recording: "
-                "use --mechanism cut"
+                "try --mechanism cut, which reckons with it, or state parts that are farther from "
+                "that time"
             )
 
 

@@ -141,7 +141,11 @@ def as_before(plan: Plan, layer: Layer) -> Plan:
 def _check_released(plan: Plan, base: Layer) -> None:
     """Refuse a version before a published coarser one that has other fixes."""
     if np.any(np.asarray(plan.mechanism.released) != np.asarray(base.law.released)):
-        raise not_nested("a finer one later that releases other fixes")
+        raise Refused(
+            "a version that is finer than a published one must release the same fixes, got one "
+            "that releases other fixes, as with a cut and noise: state all versions in one run, "
+            "with --replace if nobody has the earlier ones"
+        )
 
 
 def _drawn_from(
@@ -164,7 +168,10 @@ def _drawn_from(
         further = law.independent_variances[rows] - base.law.independent_variances[rows]
         # That of a published coarser one is shared whole: with more, they would not nest.
         if np.any(further < 0) or (base is bases[1] and np.any(further > 0)):
-            raise not_nested("one with other independent noise: state the same --prior")
+            raise Refused(
+                "versions must have the same independent noise, got one with other noise: state "
+                "the same --prior for all"
+            )
     sides = zip((b"coarser than", b"finer than"), bases, strict=True)
     about = [part for side, base in sides if base for part in (side, *base.about)]
     layer = Layer(

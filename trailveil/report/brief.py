@@ -53,7 +53,10 @@ _CALLED = {
     "at a stated time": ("a stated time", "stated times"),
     "between stated times": ("a stated stay", "stated stays"),
     "a stay that was found": ("a stop", "stops"),
-    "a return to a protected place": ("a return to one of them", "returns to one of them"),
+    "a return to a protected place": (
+        "a return to a protected place",
+        "returns to protected places",
+    ),
 }
 
 
@@ -156,13 +159,14 @@ def _parts(report: ReleaseReport, count: int) -> list[str]:
 
 
 def _when(begin: str, end: str) -> str:
-    """Times of a part to the minute, the day once."""
+    """Times of a part to the minute, the day once, and the zone where the clocks do not change."""
     day, clock, zone = begin.split(" ", 2)
-    until, until_clock, _ = end.split(" ", 2)
+    until, until_clock, until_zone = end.split(" ", 2)
     if begin == end:
         return f"{day} {clock} {zone}"
     until = "" if until == day else f"{until} "
-    return f"{day} {clock[:5]} to {until}{until_clock[:5]} {zone}"
+    zone = "" if zone == until_zone else f" {zone}"
+    return f"{day} {clock[:5]}{zone} to {until}{until_clock[:5]} {until_zone}"
 
 
 def _cost(report: ReleaseReport) -> str:
@@ -222,13 +226,10 @@ def _best_informed(report: ReleaseReport) -> str:
         return ""
     known = f"someone who {worst['knows']}" if "knows" in worst else worst["adversary"]
     before = worst.get("circle_68_before_m")
-    already = (
-        f"could already place you within {metres(before)}; with your track, " if before else ""
-    )
-    return (
-        f" The best informed of those reckoned with ({known}): {already}within "
-        f"{metres(worst['circle_68_m'])}."
-    )
+    guess = f"within {metres(worst['circle_68_m'])}"
+    if before:
+        guess = f"they could already place you within {metres(before)}; with your track, {guess}"
+    return f" The best informed of those reckoned with ({known}): {guess}."
 
 
 def _told_apart(report: ReleaseReport) -> str:

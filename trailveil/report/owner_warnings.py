@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from trailveil.errors import Refused, said
-from trailveil.release.plan import Plan, cuts_of, released_rows
+from trailveil.release.plan import Finding, Plan, cuts_of, released_rows
 from trailveil.release.request import Request
 from trailveil.traces.projection import MICRO
 from trailveil.traces.selection import Stretch
@@ -21,6 +21,8 @@ from trailveil.traces.trace import NANOSECONDS, Trace
 # Metres and a share of the pace: who comes no further without a fix, and no faster, may have
 # stopped. Seconds: of less, a speed says little.
 _GAP, _SLOW, _SAYS_LITTLE = 500.0, 0.5, 60.0
+# Of the metres that are left of a part: cuts are of whole seconds.
+_AS_WELL = 0.99
 # How often a slower pace is tried, and m/s that may be stated.
 _TRIES, _LEAST_FLOOR = 20, 0.02
 _REACHES = (
@@ -68,13 +70,13 @@ def stops_left(plan: Plan) -> list[str]:
     ]
     sentences = []
     if open_stays:
-        places = "one place" if len(open_stays) == 1 else f"{len(open_stays)} places"
         ends = (min(open_stays), max(open_stays))
         how_long = " to ".join(dict.fromkeys(f"{length:.0f}" for length in ends))
+        times, count = f"{how_long} min at one place", len(open_stays)
+        if count > 1:  # of stays, which may all be at one place
+            times = f"{count} times, for {how_long} min"
         advice = "add --stops auto --replace, unless somebody has this file already."
-        sentences.append(
-            f"You also stopped {how_long} min at {places}: {_to_hide(plan, all_stays, advice)}"
-        )
+        sentences.append(f"You also stopped {times}: {_to_hide(plan, all_stays, advice)}")
     return sentences + _of_gaps(plan)
 
 
@@ -135,10 +137,24 @@ def _slower(
     return [
         (speed, pace)
         for part, cut in zip(plan.findings, cuts, strict=True)
+        if not _within_another(plan, part)
         for pace in [request.paces.around(part.stretch, part.sides).speed]
         for speed in _speeds(plan, part.stretch, cut)
         if speed < pace
     ]
+
+
+def _within_another(plan: Plan, part: Finding) -> bool:
+    """Whether a longer part hides all of this one as well: then no way beside this one counts."""
+    inner = part.stretch
+    return any(
+        outer.begin <= inner.begin
+        and inner.end <= outer.end
+        and outer.end - outer.begin > inner.end - inner.begin
+        and other.deviation >= _AS_WELL * part.deviation
+        for other in plan.findings
+        for outer in [other.stretch]
+    )
 
 
 def _slow_enough(plan: Plan) -> str:
@@ -176,7 +192,8 @@ def _leaves_some(plan: Plan, request: Request) -> bool:
 
 def slowest_way(plan: Plan) -> float:
     """Metres a second on the slowest way through what is cut; infinite for none."""
-    speeds = [speed for part in plan.findings for speed in _speeds(plan, part.stretch, part.cut)]
+    parts = (part for part in plan.findings if not _within_another(plan, part))
+    speeds = [speed for part in parts for speed in _speeds(plan, part.stretch, part.cut)]
     return min(speeds, default=float("inf"))
 
 

@@ -209,9 +209,9 @@ class Chosen:
             return parts
         return merged(_with_returns(parts, self._places(trace, parts).times(trace), known))
 
-    def places(self, trace: Trace) -> Places:
-        """Where the protected parts of the trace are, returns left out."""
-        return self._places(trace, self._parts(trace, ()))
+    def places(self, trace: Trace, known: Sequence[Interval] = ()) -> Places:
+        """Where the protected parts of the trace are, returns and what is known left out."""
+        return self._places(trace, self._parts(trace, known))
 
     def _parts(self, trace: Trace, known: Sequence[Interval]) -> list[Stretch]:
         stated = self.stated(trace)

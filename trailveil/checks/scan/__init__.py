@@ -7,7 +7,7 @@ findings is not a guarantee: that is what the report of `protect` states.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePath
 from zoneinfo import ZoneInfo
 
@@ -27,6 +27,7 @@ from trailveil.traces.formats import MOST_POINTS
 from trailveil.traces.formats.table import FORMATS, format_of
 from trailveil.traces.projection import frame_for
 from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.stops import Interval
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
 
 __all__ = ["Leak", "LeakKind", "Moved", "Scan", "files", "further", "scan"]
@@ -46,12 +47,13 @@ def scan(
     zone: ZoneInfo | None = None,
     every: float | None = None,
     most: int = MOST_POINTS,
+    visits: Callable[[Trace], Sequence[Interval]] = lambda _: (),
 ) -> Scan:
     """What a released file gives away of its original; each a name and the content.
 
     chosen: what was protected, as it was asked for; None is every fix. keep: fields that were kept
     by name. assume_utc, zone, every: for recorded times without a zone, or none, as for protecting.
-    most: how many fixes each may have.
+    most: how many fixes each may have. visits: of places with names, which are protected anyway.
     Raises UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in
     a format that is not written.
     """
@@ -59,10 +61,12 @@ def scan(
     recording = format_of(*original).read(first.data, first.where, (), most)
     trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
-    protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
+    protected, places = np.ones(len(trace), dtype=np.bool_), None
+    if chosen is not None:
+        known = visits(trace)
+        protected, places = _rows(trace, chosen, known), chosen.places(trace, known)
     fixes = format_of(*released).read(second.data, second.where, ALL, most)
     fixes = in_order(trace, fixes)
-    places = None if chosen is None else chosen.places(trace)
     moved = compare(trace, protected, on_grid(fixes, second.format.step), places)
     accepted = set() if chosen is None or chosen.returns else {LeakKind.RETURN}
     held = further(first, second, trace.positions, protected, fixes, keep)
@@ -113,10 +117,12 @@ def _file(name: str, data: bytes) -> File:
     return File(data, named(name), format_of(name, data))
 
 
-def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:
+def _rows(trace: Trace, chosen: Chosen, known: Sequence[Interval]) -> NDArray[np.bool_]:
     """The fixes (n,) that were to be protected."""
     inside = np.zeros(len(trace), dtype=np.bool_)
-    for stretch in chosen.stretches(trace):
+    for begin, end in known:
+        inside |= (trace.times >= begin) & (trace.times <= end)
+    for stretch in chosen.stretches(trace, known):
         rows = stretch.rows(trace)
         inside |= rows if rows.any() else _nearest(trace, stretch)
     return inside
