@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue, NumericalError, check_kind
+from trailveil.gp.arrays import numbers_in, seconds_in
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Conditioned, Kernel, White, latent, stopped
 from trailveil.privacy.exposure import Exposure
@@ -86,22 +87,23 @@ class Adversary:
         weights: H (k, m), or (m,) for one sum. times: (m,) seconds. variance: of the errors, a
         number or (k,), above 0. Raises InvalidValue where they do not fit together.
         """
-        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-        errors = np.broadcast_to(np.asarray(variance, dtype=np.float64), rows.shape[:1])
-        when = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        rows = np.atleast_2d(numbers_in("weights must be finite numbers", weights))
+        when = np.atleast_1d(seconds_in(times))
+        errors = numbers_in("variance must be a number, or one a sum", variance)
+        if errors.shape not in ((), rows.shape[:1]):
+            raise InvalidValue(f"variance must be of {len(rows)} sums, got shape {errors.shape}")
+        errors = np.broadcast_to(errors, rows.shape[:1])
         Conditioned(White(1.0), when, rows, np.diag(errors))  # raises where they do not fit
         return cls(name, observed=(KnownSums(when, rows, np.diag(errors)),))
 
     @classmethod
     def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
         """Sees that the person stood still in each window (seconds)."""
-        try:
-            still = tuple((float(begin), float(end)) for begin, end in windows)
-        except TypeError:
-            raise InvalidValue(
-                "windows must be a list of (start, end) in seconds, got others: write [(60, 120)]"
-            ) from None
-        return cls(SEES_STILLNESS, still=still)
+        must, write = "windows must be a list of (start, end) in seconds", "write [(60, 120)]"
+        still = numbers_in(must, windows, write)
+        if still.size and (still.ndim != 2 or still.shape[1] != 2):
+            raise InvalidValue(f"{must}, got shape {still.shape}: {write}")
+        return cls(SEES_STILLNESS, still=tuple((begin, end) for begin, end in still.tolist()))
 
     @classmethod
     def knows_point(cls, away: float = 60.0, accuracy: float = 10.0) -> "Adversary":

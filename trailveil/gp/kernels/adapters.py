@@ -16,14 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
+from trailveil.gp.arrays import increasing_times, numbers_in, read_only, seconds_in
 from trailveil.gp.clocks import Numbers
 from trailveil.gp.extended import Extended
 from trailveil.gp.gaussian import (
     UNIT_ROUNDOFF,
     FloatArray,
     check_covariance,
-    increasing_times,
-    read_only,
 )
 from trailveil.gp.kernels.equations import (
     RBF,
@@ -138,7 +137,8 @@ class Conditioned(Kernel):
     def __post_init__(self) -> None:
         """Check the shapes, and make the arrays read-only."""
         covariance = check_covariance(self.covariance, "the covariance of an observation")
-        weights, times = read_only(self.weights), read_only(self.times)
+        weights = read_only(numbers_in("weights must be finite numbers", self.weights))
+        times = read_only(seconds_in(self.times))
         if weights.shape != (len(covariance), times.size) or not np.all(np.isfinite(weights)):
             raise InvalidValue(
                 f"weights must be finite, {(len(covariance), times.size)}, got {weights.shape}"
