@@ -28,6 +28,8 @@ KERNEL_ROUNDING = 64.0
 # Relative; how far a covariance given by a user may be from symmetric or from non-negative.
 SYMMETRY_TOLERANCE = 1e-12
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
+# The same of a function that may compute in single precision.
+FUNCTION_TOLERANCE = 1e-5
 # Relative slack on a loss above which double precision is given up for extended precision ...
 LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
@@ -155,6 +157,15 @@ def triangular_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
     return np.asarray(solve_triangular(factor, rhs, lower=True, check_finite=False))
 
 
+def check_symmetric(matrix: FloatArray, what: str, tolerance: float = SYMMETRY_TOLERANCE) -> float:
+    """The largest of the absolute entries (n, n); InvalidValue where they are not symmetric."""
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    skew = float(np.max(np.abs(matrix - matrix.T), initial=0.0))
+    if skew > tolerance * scale:
+        raise InvalidValue(f"{what} must be symmetric, got entries that differ by {skew:.3g}")
+    return scale
+
+
 def check_covariance(given: ArrayLike, what: str) -> FloatArray:
     """The same matrix; InvalidValue where it is not square, finite, symmetric and PSD."""
     matrix = numbers_in(f"{what} must be a square matrix", given)
@@ -162,10 +173,7 @@ def check_covariance(given: ArrayLike, what: str) -> FloatArray:
         raise InvalidValue(f"{what} must be a square matrix, got shape {matrix.shape}")
     if not np.all(np.isfinite(matrix)):
         raise InvalidValue(f"{what} must be finite, got infinite or missing entries")
-    scale = float(np.max(np.abs(matrix), initial=0.0))
-    skew = float(np.max(np.abs(matrix - matrix.T), initial=0.0))
-    if skew > SYMMETRY_TOLERANCE * scale:
-        raise InvalidValue(f"{what} must be symmetric, got entries that differ by {skew:.3g}")
+    scale = check_symmetric(matrix, what)
     from scipy.linalg import eigh
 
     lowest = float(eigh(matrix, eigvals_only=True)[0]) if matrix.size else 0.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue, NumericalError, check_kind
+from trailveil.errors import InvalidValue, NumericalError, check_kind, check_number
 from trailveil.gp.arrays import numbers_in, seconds_in
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Conditioned, Kernel, White, latent, stopped
@@ -43,6 +43,8 @@ class Known:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        check_number("away", self.away)
+        check_number("accuracy", self.accuracy)
         if not (0 <= self.away < np.inf and 0 < self.accuracy < np.inf):
             raise InvalidValue(
                 f"a known place must be some time away and of positive accuracy, got {self.away} s "
@@ -108,20 +110,24 @@ class Adversary:
     @classmethod
     def knows_point(cls, away: float = 60.0, accuracy: float = 10.0) -> "Adversary":
         """Knows any one true fix at least `away` seconds from the secret."""
-        return cls(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
+        known = Known(away, accuracy)
+        return cls(f"knows one true place {away:g} s or more away", point=known)
 
     @classmethod
     def knows_path(cls, away: float = PATH_AWAY, accuracy: float = 10.0) -> "Adversary":
         """Knows the whole path except within `away` seconds of the secret."""
-        return cls(f"knows the path {away:g} s or more away", path=Known(away, accuracy))
+        known = Known(away, accuracy)
+        return cls(f"knows the path {away:g} s or more away", path=known)
 
     @classmethod
     def believes(cls, name: str, kernel: Kernel) -> "Adversary":
         """Holds a prior of another kernel: another speed, another smoothness."""
+        check_kind("kernel", kernel, Kernel, "tv.kernels has them")
         return cls(name, kernel=kernel)
 
     def __and__(self, other: "Adversary") -> "Adversary":
         """Both at once; where both say something of one kind, InvalidValue."""
+        check_kind("what is joined to an adversary", other, Adversary)
         for field in ("point", "path", "kernel"):
             if getattr(self, field) is not None and getattr(other, field) is not None:
                 raise InvalidValue(f"two adversaries must not both state a {field}")

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_kind, check_number
 from trailveil.gp.arithmetic import Arithmetic
 from trailveil.gp.arrays import check_increasing, numbers_in, seconds_in
 from trailveil.gp.gaussian import FloatArray
@@ -79,6 +79,9 @@ class Mechanism:
         if self.refinement is not None:
             terms = np.shape(self.refinement)[:1]
             self._freeze("refinement", self.refinement, (*terms, count, *columns))
+        if self.process is not None and not callable(self.process):
+            raise InvalidValue(f"process must be a kernel, got {type(self.process).__name__}")
+        check_number("floor", self.floor)
         if not 0 <= self.floor < np.inf:
             raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
         independent = np.zeros(count) if self.independent is None else self.independent
@@ -184,6 +187,7 @@ class Mechanism:
         """Gamma times `ratio` (of variances): more than 1 is never less private."""
         if self.process is not None or self.refinement is not None:
             raise InvalidValue("only a mechanism of factor and floor can be scaled in place")
+        check_number("the ratio of variances", ratio)
         if not (np.isfinite(ratio) and ratio >= 0):
             raise InvalidValue(f"the ratio of variances must be a number from 0 on, got {ratio}")
         return replace(
@@ -195,6 +199,7 @@ class Mechanism:
 
     def hiding(self, deviation: float) -> "Mechanism":
         """With independent noise of at least so much at each row that has any noise at all."""
+        check_number("deviation", deviation)
         if not 0 <= deviation < np.inf:
             raise InvalidValue(f"deviation must be a number from 0 on, got {deviation}")
         variances = np.einsum("ij,ij->i", self.factor, self.factor)
@@ -206,6 +211,7 @@ class Mechanism:
 
     def plus(self, other: "Mechanism") -> "Mechanism":
         """The sum of two independent noises; what either withholds is withheld."""
+        check_kind("what is added to a mechanism", other, Mechanism)
         if self.process is not None and other.process is not None:
             raise InvalidValue("at most one of two added mechanisms may have a process")
         if not np.array_equal(self.times, other.times):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue, NumericalError, Unavailable, check_number
+from trailveil.errors import InvalidValue, NumericalError, Unavailable, check_kind, check_number
 from trailveil.gp.arrays import increasing_times, numbers_in, read_only, seconds_in
 from trailveil.gp.gaussian import (
     KERNEL_ROUNDING,
@@ -144,6 +144,7 @@ class Prior:
 
         Raises InvalidValue for a kernel that is no covariance.
         """
+        check_kind("seed", seed, int | np.integer | np.random.Generator)
         values, vectors = np.linalg.eigh(self.covariance)
         rounding = KERNEL_ROUNDING * UNIT_ROUNDOFF * self.times.size * float(np.max(np.abs(values)))
         if values[0] < -rounding:

@@ -14,6 +14,7 @@ from trailveil.checks.attacks.contract import (
     required_mechanism,
 )
 from trailveil.errors import InvalidValue
+from trailveil.gp.arrays import numbers_in
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, observe
@@ -93,7 +94,7 @@ def posterior_over_time(
     and no true place. at: seconds, in order. O(m k) of memory. Raises InvalidValue where the shapes
     do not fit. Source: Rasmussen and Williams, Gaussian Processes, eq. 2.38.
     """
-    values = np.asarray(released, dtype=np.float64)
+    values = numbers_in("released must be numbers", released)
     if values.shape != mechanism.rows.shape:
         raise InvalidValue(
             f"released must have {mechanism.rows.size} values, got shape {values.shape}"

@@ -20,9 +20,11 @@ from trailveil.gp.arrays import increasing_times, numbers_in, read_only, seconds
 from trailveil.gp.clocks import Numbers
 from trailveil.gp.extended import Extended
 from trailveil.gp.gaussian import (
+    FUNCTION_TOLERANCE,
     UNIT_ROUNDOFF,
     FloatArray,
     check_covariance,
+    check_symmetric,
 )
 from trailveil.gp.kernels.equations import (
     RBF,
@@ -97,6 +99,11 @@ class Function(Kernel):
     function: Callable[[FloatArray, FloatArray], FloatArray]
     name: str = field(default="a function")
 
+    def __post_init__(self) -> None:
+        """Check that it can be called."""
+        if not callable(self.function):
+            raise InvalidValue(f"a kernel must be a function, got {type(self.function).__name__}")
+
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """The covariance of a column a (n, 1) and a row b (1, m), or of pairs (n,) and (n,)."""
         if m is not FLOAT:
@@ -118,6 +125,8 @@ class Function(Kernel):
                 f"{self.name} must give finite covariances {a.size, b.size}, got {values.shape}: "
                 "it takes two arrays of times, compare them as a[:, None] - b"
             )
+        if a.size == b.size > 1 and np.array_equal(a, b):
+            check_symmetric(values, self.name, FUNCTION_TOLERANCE)
         return values
 
 
@@ -218,7 +227,7 @@ def from_sklearn(kernel: Any) -> Kernel:
 
     Raises InvalidValue for one with a length scale for each of several inputs.
     """
-    kind = type(kernel).__name__
+    kind = _kind_of(kernel, "scikit-learn")
     if kind in ("Sum", "Product"):
         parts = [from_sklearn(part) for part in (kernel.k1, kernel.k2)]
         return _added(parts) if kind == "Sum" else _multiplied(parts)
@@ -243,7 +252,7 @@ def from_gpytorch(kernel: Any) -> Kernel:
 
     Raises InvalidValue for one with a length scale for each of several inputs, or of a batch.
     """
-    kind = type(kernel).__name__
+    kind = _kind_of(kernel, "GPyTorch")
     if kind == "ScaleKernel":
         return from_gpytorch(kernel.base_kernel) * _number(kernel.outputscale)
     if kind in ("AdditiveKernel", "ProductKernel"):
@@ -259,6 +268,14 @@ def from_gpytorch(kernel: Any) -> Kernel:
         "ConstantKernel": lambda: Constant(math.sqrt(_number(kernel.constant))),
     }
     return equations[kind]() if kind in equations else _called(kernel, f"{kind} of GPyTorch")
+
+
+def _kind_of(kernel: Any, package: str) -> str:
+    """The name of the class of a kernel. Raises InvalidValue for what can be none."""
+    kind = type(kernel).__name__
+    if not callable(kernel):
+        raise InvalidValue(f"kernel must be one of {package}, got {kind}")
+    return kind
 
 
 def _called(kernel: Any, name: str) -> Function:

@@ -76,6 +76,8 @@ class Kernel(ABC):
         check_kind("what is added to a kernel", other, Kernel, "White(std) is a noise")
         return Sum((*self.terms(), *other.terms()))
 
+    __radd__ = __add__
+
     def __mul__(self, other: "Kernel | float") -> "Kernel":
         """The product of two kernels, or this kernel with its variance scaled by a number."""
         if isinstance(other, Kernel):
