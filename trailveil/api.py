@@ -1,6 +1,6 @@
 """What `import trailveil as tv` offers of recordings: read, protect, publish, audit, write.
 
-The options have the names, meanings and defaults of those of the commands.
+Options have the names and defaults of those of the commands. Spans of time are in seconds.
 """
 
 import dataclasses

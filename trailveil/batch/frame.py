@@ -64,6 +64,8 @@ def protect_frame(
                 release = _released(part, secret, rules, ledger, subject, again=again)
         except TrailveilError as error:
             if refused is None:
+                if name is not None:
+                    error.args = (f"{error}: trace {name!r:.60}",)
                 raise
             refused.append(("" if name is None else str(name), " ".join(error.public.split())))
             continue

@@ -46,11 +46,12 @@ class Options(Selection, total=False):
 
     mechanism: cut, noise or both. everywhere: noise for every place at once. radius: metres.
     epsilon, order: of the Renyi divergence. leave: metres of the 68 % circle that is left, in place
-    of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride
-    or drive; floor: m/s, in its place. adversaries: names, as of --adversary. prior: a name, a file
-    of `trailveil fit`, or a kernel with measurement noise (metres, seconds). uncertain, steady:
-    seconds around a part of which nothing is assumed, by anybody and by a stranger. longest_stay:
-    seconds that noise for every place is made for (8 hours).
+    of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride,
+    drive, or auto for what the recording says; floor: m/s, in its place. adversaries: names, as of
+    --adversary. prior: a name, a file of `trailveil fit`, or a kernel with measurement noise
+    (metres, seconds). uncertain, steady: seconds around a part of which nothing is assumed, by
+    anybody and by a stranger. longest_stay: seconds that noise for every place is made for (8
+    hours).
     """
 
     mechanism: str
@@ -102,6 +103,7 @@ def request_of(options: Options) -> Request:
     """What is asked for, of no part yet. Raises InvalidValue for what cannot be."""
     check_options(options)
     activity, floor = options.get("activity"), options.get("floor")
+    activity = None if activity == "auto" else activity
     if activity is not None and (activity not in ACTIVITIES or floor is not None):
         raise InvalidValue(
             f"activity must be one of {', '.join(ACTIVITIES)}, without a floor, got {activity!r}"

@@ -219,6 +219,7 @@ def _solved(matrix: Numbers, rhs: Numbers) -> Numbers:
 
 def function_of(call: Callable[[ArrayLike, ArrayLike], ArrayLike], name: str) -> Function:
     """A kernel from a function of two columns (n, 1) and (m, 1), as other packages have them."""
+    _check_called(call, name)
     return Function(lambda a, b: np.asarray(call(a[:, None], b[:, None]), dtype=np.float64), name)
 
 
@@ -227,7 +228,7 @@ def from_sklearn(kernel: Any) -> Kernel:
 
     Raises InvalidValue for one with a length scale for each of several inputs.
     """
-    kind = _kind_of(kernel, "scikit-learn")
+    kind = type(kernel).__name__
     if kind in ("Sum", "Product"):
         parts = [from_sklearn(part) for part in (kernel.k1, kernel.k2)]
         return _added(parts) if kind == "Sum" else _multiplied(parts)
@@ -252,7 +253,7 @@ def from_gpytorch(kernel: Any) -> Kernel:
 
     Raises InvalidValue for one with a length scale for each of several inputs, or of a batch.
     """
-    kind = _kind_of(kernel, "GPyTorch")
+    kind = type(kernel).__name__
     if kind == "ScaleKernel":
         return from_gpytorch(kernel.base_kernel) * _number(kernel.outputscale)
     if kind in ("AdditiveKernel", "ProductKernel"):
@@ -270,16 +271,15 @@ def from_gpytorch(kernel: Any) -> Kernel:
     return equations[kind]() if kind in equations else _called(kernel, f"{kind} of GPyTorch")
 
 
-def _kind_of(kernel: Any, package: str) -> str:
-    """The name of the class of a kernel. Raises InvalidValue for what can be none."""
-    kind = type(kernel).__name__
+def _check_called(kernel: Any, name: str) -> None:
+    """Raise InvalidValue for what is no kernel of a package."""
     if not callable(kernel):
-        raise InvalidValue(f"kernel must be one of {package}, got {kind}")
-    return kind
+        raise InvalidValue(f"a kernel must be one that can be called, got {name}")
 
 
 def _called(kernel: Any, name: str) -> Function:
     """A kernel of GPyTorch, called with tensors of the precision of its own parameters."""
+    _check_called(kernel, name)
 
     def evaluated(a: FloatArray, b: FloatArray) -> FloatArray:
         like = next(iter(kernel.parameters()))
