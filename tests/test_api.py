@@ -13,6 +13,7 @@ import pytest
 
 import trailveil as tv
 from trailveil.errors import InvalidValue, Refused
+from trailveil.files.keys import new_key
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.release.options import Options, Selection
 
@@ -26,6 +27,7 @@ write
 
 PRIOR = tv.Prior(tv.kernels.RBF(2.0), np.arange(5.0))
 SECRET = tv.Secret.at(2.0)
+NOISE = tv.Mechanism(PRIOR.times, np.zeros((5, 0)), 1.0)
 DAY = tv.datasets.simulated_day()
 
 
@@ -247,11 +249,88 @@ ANY: Any = tv  # what follows is mistaken on purpose
         (lambda: ANY.compose(PRIOR.kernel, [None]), "each of releases must be Release, got None"),
         (lambda: ANY.read(5), "source must be str or PathLike, got int"),
         (lambda: ANY.plots.trade_off(None, "ab"), "each of asked must be a number, got str"),
+        (lambda: ANY.plots.trade_off(lambda e: (NOISE, e), [1, 2]), "take the first of what"),
+        (lambda: ANY.plots.trade_off(3, [1, 2]), "designed must be a function, got int"),
+        (lambda: ANY.plots.trade_off(None, 3), "asked must be Iterable, got int"),
+        (lambda: ANY.plots.posterior(PRIOR, NOISE, "a"), "released must be numbers"),
+        (lambda: ANY.plots.posterior("a", NOISE, [0.0]), "prior must be Prior, got str"),
+        (lambda: ANY.plots.covariance((NOISE, 1)), "mechanism must be Mechanism, got tuple"),
+        (lambda: ANY.design(PRIOR, [SECRET], bounds=["a"]), "bounds must be numbers"),
+        (lambda: ANY.design(PRIOR, [SECRET], budget=1.0, mechanism=["uniform"]), "must be one of"),
+        (lambda: ANY.design(PRIOR, [SECRET], budget=1.0, weights="a"), "positive numbers, got"),
+        (lambda: ANY.Prior.from_covariance("abc"), "must be a square matrix, got <U3"),
+        (lambda: ANY.Prior.from_covariance(None), "must be a square matrix, got NoneType"),
+        (lambda: ANY.Prior.from_covariance([[1.0], [1.0, 2.0]]), "rows of different lengths"),
+        (lambda: ANY.Prior.from_covariance(np.eye(3), noise=-1), "noise must be above 0 .*got -1"),
+        (lambda: ANY.Prior(PRIOR.kernel, "abc"), "times must be seconds, got <U3"),
+        (lambda: ANY.Prior(PRIOR.kernel, [0.0, np.nan]), "times must be finite"),
+        (lambda: ANY.Prior(PRIOR.kernel, [0.0], mean="a"), "a mean must be numbers"),
+        (lambda: PRIOR.draw(ANY), "seed must be int"),
+        (lambda: 1 + ANY.kernels.White(1.0), "added to a kernel must be Kernel, got int"),
+        (lambda: ANY.kernels.White(1.0) * "a", "multiplied by must be a number, got str"),
+        (lambda: ANY.kernels.Function(3), "a kernel must be a function, got int"),
+        (lambda: ANY.kernels.from_sklearn(3), "called, got int of scikit-learn"),
+        (lambda: ANY.kernels.from_gpytorch(3), "called, got int of GPyTorch"),
+        (lambda: ANY.Guarantee("a"), "mu must be a number, got str"),
+        (lambda: ANY.Guarantee(1.0).odds("a"), "confidence must be a number, got str"),
+        (lambda: ANY.loss_bound_for("a", 1), "epsilon must be a number, got str"),
+        (lambda: ANY.loss_bound_for(1, None), "radius must be a number, got NoneType"),
+        (lambda: ANY.Adversary("a") & 3, "joined to an adversary must be Adversary, got int"),
+        (lambda: ANY.Adversary.knows_point("a"), "away must be a number, got str"),
+        (lambda: ANY.Adversary.believes("a", 3), "kernel must be Kernel, got int"),
+        (lambda: ANY.Release("a"), "mechanism must be Mechanism, got str"),
+        (lambda: ANY.compose(PRIOR.kernel, [tv.Release(NOISE)]).loss("a"), "secret must be Secret"),
+        (lambda: NOISE.hiding(np.nan), "deviation must be a number from 0 on, got nan"),
+        (lambda: ANY.Mechanism(PRIOR.times, np.eye(5), "a"), "floor must be a number, got str"),
+        (lambda: ANY.Mechanism(PRIOR.times, np.eye(5), process=3), "process must be a kernel"),
+        (lambda: ANY.protect(DAY, between="08:39"), "between must be a list of .begin, end."),
+        (lambda: ANY.protect(DAY, near=(45, -32)), "near must be a list of .*got another form"),
+        (lambda: ANY.protect(DAY, tz=3), "tz must be str, got int"),
+        (lambda: ANY.protect(DAY, radius=None), "radius must be a number, got NoneType"),
+        (lambda: ANY.protect(DAY, subject=3), "subject must be str, got int"),
+        (lambda: ANY.protect(DAY, key=3), "name a key file, or give its 32 bytes"),
+        (lambda: ANY.protect(DAY, key=b"short"), "a key must be 32 bytes, got 5"),
+        (lambda: ANY.publish(tv.protect(DAY), "out.gpx", limit="a"), "limit must be a number"),
+        (lambda: ANY.read("out.gpx", most="a"), "most must be int, got str"),
+        (lambda: ANY.read("out.gpx", keep=3), "what is kept must be Iterable, got int"),
+        (lambda: ANY.open_ledger(3), "folder must be str or PathLike, got int"),
+        (lambda: ANY.compare(DAY, "out.gpx"), "after must be Trace, got str"),
+        (lambda: ANY.protect_frame({}, key=bytes(32)), "frame must be DataFrame, got dict"),
     ],
 )
 def test_what_is_of_another_kind_is_refused_in_words(call: Any, words: str) -> None:
     with pytest.raises(InvalidValue, match=words):
         call()
+
+
+@pytest.mark.parametrize("far", [60.0, 80.0, 1e6])
+def test_a_budget_is_for_secrets_that_a_release_tells_of(far: float) -> None:
+    """Of the others nothing is lost, with noise or without, so that bounds are met by none."""
+    prior = tv.Prior(tv.kernels.RBF(2.0) + tv.kernels.White(0.1), np.arange(5.0))
+    untold, told = tv.Secret.at(far), tv.Secret.at(2.0)
+    for secrets in ([untold], [untold, told], [tv.Secret.at([2.0, far])]):
+        with pytest.raises(InvalidValue, match="got one that nothing tells of"):
+            tv.design(prior, secrets, budget=1.0)
+    assert tv.design(prior, [untold], bounds=[1.0])[0].noise_trace == 0.0
+
+
+def test_a_function_is_a_kernel_where_it_is_symmetric() -> None:
+    lopsided = tv.kernels.Function(lambda a, b: np.exp(-abs(a[:, None] - 1.1 * b)))
+    prior = tv.Prior(lopsided + tv.kernels.White(0.1), np.arange(5.0))
+    with pytest.raises(InvalidValue, match="a function must be symmetric"):
+        tv.exposure(prior, SECRET, NOISE)
+
+
+def test_a_key_and_a_ledger_are_stated_by_a_name(tmp_path: Path) -> None:
+    new_key(tmp_path / "k.key")
+    named, loaded = (
+        tv.protect(DAY, key=key, ledger=tv.open_ledger(str(tmp_path / "state"))).key
+        for key in (str(tmp_path / "k.key"), tmp_path / "k.key")
+    )
+    assert named == loaded
+    assert len(named or b"") == 32
+    with pytest.raises(tv.errors.UnreadableInput, match="a key must be a file that exists"):
+        tv.protect(DAY, key=str(tmp_path / "other.key"), ledger=open_ledger(tmp_path / "state"))
 
 
 def test_one_alone_is_a_list_of_one(ledger: Ledger) -> None:

@@ -56,6 +56,9 @@ def test_out_of_bounds_states_both_bounds(number: float) -> None:
         ("or stops (--stops auto)", "or stops (stops=True)"),
         ("a noise (--noise-std)", "a noise (tv.kernels.White)"),
         ("(trailveil place add --change), or --mechanism cut", None),
+        ("add --overwrite", "add overwrite=True"),
+        ("pass --assume-utc, or --tz ZONE", "pass tz='UTC', or tz=ZONE"),
+        ("got others: add --round-times 1, or choose GPX (-o)", "got others: choose GPX"),
         ("nothing of - or -- that is -5", "nothing of - or -- that is -5"),
     ],
 )

@@ -190,7 +190,7 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
     for name in set(tv.__all__) - {"__version__"}:
         assert f"tv.{name}<" in page
     text = re.sub(r"<[^>]+>", "", page)
-    assert "tv.Secret.at(times, recorded)" in text
+    assert "tv.Secret.at(times, *, recorded)" in text
     assert "metres of the 68 % circle that is left" in text
 
 

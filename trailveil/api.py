@@ -1,6 +1,6 @@
 """What `import trailveil as tv` offers of recordings: read, protect, publish, audit, write.
 
-The options have the names, meanings and defaults of those of the commands.
+Options have the names and defaults of those of the commands. Spans of time are in seconds.
 """
 
 import dataclasses
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from trailveil.checks.scan import Scan, scan
-from trailveil.errors import InvalidValue, check_kind
-from trailveil.files.keys import load_key
+from trailveil.errors import InvalidValue, check_kind, check_number
+from trailveil.files.keys import key_of
 from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
 from trailveil.gp.threads import one_thread
@@ -113,7 +113,7 @@ def protect(
     *,
     ledger: Ledger | None = None,
     subject: str = ME,
-    key: bytes | Path | None = None,
+    key: bytes | File | None = None,
     again: bool = False,
     replace: bool = False,
     versions: None = None,
@@ -128,7 +128,7 @@ def protect(
     *,
     ledger: Ledger | None = None,
     subject: str = ME,
-    key: bytes | Path | None = None,
+    key: bytes | File | None = None,
     again: bool = False,
     replace: bool = False,
     versions: Mapping[str, Options],
@@ -142,7 +142,7 @@ def protect(
     *,
     ledger: Ledger | None = None,
     subject: str = ME,
-    key: bytes | Path | None = None,
+    key: bytes | File | None = None,
     again: bool = False,
     replace: bool = False,
     versions: Mapping[str, Options] | None = None,
@@ -172,8 +172,9 @@ def protect(
     ['friends', 'public']
     """
     check_kind("trace", trace, Trace, "tv.read gives one of a file")
+    check_kind("subject", subject, str)
     book = _ledger(ledger)
-    secret = load_key(key) if isinstance(key, Path) else key
+    secret = None if key is None else key_of(key)
     if request is not None and set(options) - set(Selection.__annotations__):
         raise InvalidValue("a request must come without options of its own, got both: state one")
     if versions is None:
@@ -255,6 +256,8 @@ def publish(
     True
     """
     check_kind("plan", plan, Plan, "tv.protect gives one, or one for each version")
+    if limit is not None:
+        check_number("limit", limit)
     path = _path("output", output)
     check_writable(path, overwrite=overwrite or replace)
     return publish_plan(
@@ -310,7 +313,7 @@ def audit(
 def protect_frame(
     frame: "DataFrame",
     *,
-    key: bytes | Path,
+    key: bytes | File,
     trace: str | None = None,
     ledger: Ledger | None = None,
     subject: str = ME,

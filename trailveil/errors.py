@@ -154,8 +154,15 @@ _OPTION = re.compile(
     r"| (?P<word>cut|noise|both|optimal|multiple-secrets|path|walk|run|ride|drive)\b"
     r"| (?P<open>[A-Z][A-Z_/,]*)\b| auto\b)?"
 )
-_ALONE = {"stops", "everywhere", "again", "replace"}
-_ELSEWHERE = {"noise-std": "tv.kernels.White", "adversary": "adversaries", "max-points": "most"}
+_ALONE = {"stops", "everywhere", "again", "replace", "overwrite"}
+_ELSEWHERE = {
+    "noise-std": "tv.kernels.White",
+    "adversary": "adversaries",
+    "max-points": "most",
+    "assume-utc": "tz='UTC'",
+}
+# What the command line alone can do, and what is advised without it.
+_COMMANDS = (("add --round-times 1, or choose GPX (-o)", "choose GPX"),)
 
 
 def in_python(message: str) -> str:
@@ -172,6 +179,8 @@ def in_python(message: str) -> str:
         value = option["number"] or (option["word"] and repr(option["word"])) or option["open"]
         return f"{name}={value}" if value else name
 
+    for command, instead in _COMMANDS:
+        message = message.replace(command, instead)
     return _OPTION.sub(argument, message)
 
 

@@ -64,9 +64,17 @@ def _members(public: type) -> list[tuple[str, Any]]:
 def _member(owner: str, name: str, value: Any) -> str:
     call = ""
     if inspect.isfunction(value):
-        parameters = [one for one in inspect.signature(value).parameters if one != "self"]
-        call = f"({', '.join(one for one in parameters if one != 'cls')})"
+        call = f"({', '.join(_names(value))})"
     return f"`{owner}.{name}{call}` {_prose(value)}".rstrip()
+
+
+def _names(function: Any) -> list[str]:
+    """The names of what it takes, `*` before those that must be named."""
+    every = inspect.signature(function).parameters.values()
+    taken = [one for one in every if one.name not in ("self", "cls")]
+    named = next((i for i, one in enumerate(taken) if one.kind is one.KEYWORD_ONLY), None)
+    names = [str(one).partition(":")[0].partition("=")[0] for one in taken]
+    return names if named is None else [*names[:named], "*", *names[named:]]
 
 
 def _signature(name: str, public: Any) -> str:

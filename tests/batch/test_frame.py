@@ -103,7 +103,7 @@ def test_points_stay_points_and_one_trace_needs_no_name(key: Path) -> None:
 def test_what_is_refused_is_raised_or_told_and_left_out(key: Path) -> None:
     whole = table()
     whole.loc[whole["trip_id"] == "b", "latitude"] = np.nan
-    with pytest.raises(UnreadableInput, match="most fixes must have a position"):
+    with pytest.raises(UnreadableInput, match=r"most fixes must have a position.*: trace 'b'$"):
         protect_frame(whole, key=key, trace="trip_id", rules=RULES)
     refused: list[tuple[str, str]] = []
     protected = protect_frame(whole, key=key, trace="trip_id", rules=RULES, refused=refused)
@@ -111,6 +111,15 @@ def test_what_is_refused_is_raised_or_told_and_left_out(key: Path) -> None:
     assert [name for name, _ in refused] == ["b"]
     with pytest.raises(InvalidValue, match="must be a column"):
         protect_frame(whole, key=key, trace="ride")
+
+
+def test_several_people_in_a_table_are_told_apart_by_an_argument(key: Path) -> None:
+    both = table(("a", "b")).rename(columns={"trip_id": "driver"})
+    both["time"] = [*both["time"][:12], *both["time"][:12]]
+    both.loc[12:, "latitude"] += 1.0
+    with pytest.raises(UnreadableInput, match=r"each with trace, the column .driver") as one:
+        protect_frame(both, key=key, rules=RULES)
+    assert "batch" not in str(one.value)
 
 
 def test_a_ledger_counts_and_refuses_another_release(tmp_path: Path, key: Path) -> None:

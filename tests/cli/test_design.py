@@ -326,6 +326,9 @@ def test_the_paper_s_program_says_at_which_budget_it_was_solved(
     assert report["solved_at"] == float(times)
     assert report["secrets"][0]["loss"] == pytest.approx(loss, rel=1e-5)
     assert f"solved at {int(times):,} times the budget" in run(*words)[1]
+    status, _, err = run(*series, *asked[:-1], "optimal", "--solved-at", times)
+    assert status == 2
+    assert "--solved-at must come with --mechanism multiple-secrets or sdp-a, got optimal" in err
 
 
 def test_the_budget_is_per_point_here_and_of_all_points_in_python(run: Run) -> None:

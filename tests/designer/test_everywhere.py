@@ -89,10 +89,10 @@ def test_a_prior_of_constant_variance_is_met_exactly() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(Refused, match="integrated-ou with a level"):
+    with pytest.raises(Refused, match="integrated-ou with a level, got another: state secrets"):
         every_value(Prior(IntegratedOU(1.0, 5.0), np.arange(1.0, 4.0)), 1.0, budget=False)
     prior = Prior(IntegratedOU(1.0, 5.0) + RBF(2.0) + Constant(9.0), np.arange(3.0))
-    with pytest.raises(Refused, match="integrated-ou with a level"):
+    with pytest.raises(Refused, match="integrated-ou with a level, got another: state secrets"):
         every_value(prior, 1.0, budget=False)
     with pytest.raises(InvalidValue, match="positive"):
         noise_everywhere(PERSON, alone(PERSON), -1.0)

@@ -186,6 +186,12 @@ def test_times_without_a_zone_are_refused_with_advice() -> None:
         clean(recording(sound(4), naive=[True, False, True, True]))
 
 
+def test_a_zone_is_no_text() -> None:
+    zone: Any = "UTC"
+    with pytest.raises(InvalidValue, match="zone must be ZoneInfo, got str: such as ZoneInfo"):
+        clean(recording([], naive=True), zone=zone)
+
+
 def test_times_without_a_zone_are_utc_where_the_caller_says_so() -> None:
     trace, cleaning = clean(recording(sound(3), naive=True), assume_utc=True)
     assert trace.times[0] == START.astype(np.int64)

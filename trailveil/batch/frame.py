@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from trailveil.batch.rules import Rules
-from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installing
-from trailveil.files.keys import load_key
+from trailveil.errors import InvalidValue, TrailveilError, Unavailable, check_kind, installing
+from trailveil.files.keys import key_of
 from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import commit, drawn, known_places, known_public, seed_of, whole_of
@@ -30,7 +30,7 @@ AS_PROTECT = Rules()
 def protect_frame(
     frame: "DataFrame",
     *,
-    key: bytes | Path,
+    key: bytes | str | PathLike[str],
     trace: str | None = None,
     rules: Rules = AS_PROTECT,
     ledger: Ledger | None = None,
@@ -51,8 +51,10 @@ def protect_frame(
     give the same fixes as a file of them does. Raises as `trailveil.traces.frames.from_frame`,
     `clean`, `plan` and `count` do.
     """
-    secret = load_key(key) if isinstance(key, Path) else key
     pandas = _pandas()
+    check_kind("frame", frame, pandas.DataFrame, "name its columns")
+    check_kind("subject", subject, str)
+    secret = key_of(key)
     if trace is not None and trace not in frame.columns:
         raise InvalidValue(f"trace must be a column of the table, got none named {trace!r}")
     parts = [empty_frame(frame, trace)]
@@ -62,6 +64,8 @@ def protect_frame(
                 release = _released(part, secret, rules, ledger, subject, again=again)
         except TrailveilError as error:
             if refused is None:
+                if name is not None:
+                    error.args = (f"{error}: trace {name!r:.60}",)
                 raise
             refused.append(("" if name is None else str(name), " ".join(error.public.split())))
             continue

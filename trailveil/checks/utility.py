@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_kind
 from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.projection import MICRO, placed
 from trailveil.traces.stops import WITHIN, Interval, stays
@@ -120,6 +120,8 @@ def compare(before: Trace, after: Trace) -> Utility:
     >>> tv.compare(day, day.only(day.seconds > 600)).withheld > 0
     True
     """
+    check_kind("before", before, Trace, "tv.read gives one of a file")
+    check_kind("after", after, Trace, "tv.read gives one of a file")
     _, recorded, other = np.intersect1d(
         before.times, after.times, assume_unique=True, return_indices=True
     )

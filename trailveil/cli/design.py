@@ -95,7 +95,6 @@ _ADVERSARIES = {
 @click.option(
     "--solved-at",
     type=POSITIVE,
-    default=PAPER_FACTOR,
     metavar="TIMES",
     help="Solve sdp-a and multiple-secrets at so many times the budget: 1,000 as the authors did, "
     "1 as printed.",
@@ -137,6 +136,12 @@ def design(**options: Any) -> None:
     prior = Prior(kernel_of(options, times), times)
     asked = None if options["everywhere"] else asked_of(options, prior)
     _one_target(options, asked)
+    if options["solved_at"] is not None and options["mechanism"] not in PAPERS:
+        raise click.UsageError(
+            f"--solved-at must come with --mechanism {' or '.join(sorted(PAPERS))}, got "
+            f"{options['mechanism']}: leave it out"
+        )
+    options["solved_at"] = options["solved_at"] or PAPER_FACTOR
     started = time.perf_counter()
     mechanism, certificate = design_mechanism(
         prior,

@@ -86,6 +86,7 @@ def least_loss(
     """
     base = no_noise(prior.times) if existing is None else existing
     problem = _posed(prior, secret, base)
+    check_told(prior, secret, base)
     added = positive(trace, "the noise budget") - base.noise_trace
     if added <= 0:
         raise InvalidValue(
@@ -93,6 +94,17 @@ def least_loss(
             f"{base.noise_trace:.6g} that is there already, got {trace:.6g}"
         )
     return _one_direction(prior, problem, added)
+
+
+def check_told(prior: Prior, secret: Secret, existing: Mechanism) -> None:
+    """Raise InvalidValue for a secret that no release tells of: no budget could serve it."""
+    judge = prior.for_secret(secret)
+    cross, _, loading = judge.secret_parts(secret, existing, NOTHING_KNOWN)
+    if not np.all(np.any(cross**2, axis=0) | np.any(loading, axis=1)):
+        raise InvalidValue(
+            "a secret must vary with what is released, got one that nothing tells of: leave it "
+            "out, or state its times in the seconds of the prior"
+        )
 
 
 def least_possible_loss(

@@ -24,6 +24,7 @@ from trailveil.errors import (
     check_number,
     each_of_kind,
 )
+from trailveil.gp.arrays import numbers_in
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
 from trailveil.privacy.adversary import PLAIN, Adversary, exposures
 from trailveil.privacy.exposure import Exposure
@@ -37,8 +38,6 @@ from trailveil.privacy.secrets import Secret
 # Traces between which the least that meets a bound is sought, in units of 1 / bound; and a worst
 # ratio of loss to bound that counts as none, so that its logarithm is finite.
 _LEAST_TRACE, _MOST_TRACE, _HARDLY_ANY = 1e-6, 1e9, 1e-30
-
-
 # Above this gap nobody should call a mechanism the best.
 LARGEST_GAP = 1e-3
 # The paper's programs are solved at so many times the budget and scaled down, as its authors do for
@@ -80,9 +79,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
-    """What is proved of a mechanism: the recomputed losses.
-
-    And how far from the optimum it can be.
+    """What is proved of a mechanism: the recomputed losses, and how far from the best it can be.
 
     lower_bound: of trace(W Gamma) (least noise) or of the loss (least loss) over all mechanisms;
     None where none is claimed. gap: how far above it this mechanism is, relative.
@@ -136,13 +133,16 @@ def design(
     for name, number in (("budget", budget), ("floor", floor), ("solved_at", solved_at)):
         if number is not None:
             check_number(name, number)
-    cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
+    if bounds is not None:
+        bounds = np.ravel(numbers_in("bounds must be numbers, one a secret", bounds)).tolist()
+    stated = np.ones(prior.times.size) if weights is None else weights
+    cost = numbers_in("weights must be positive numbers", stated)
     silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
     request = _Request(
         prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent, solved_at
     )
     request.check()
-    if mechanism not in set(Kind):
+    if mechanism not in list(Kind):
         raise InvalidValue(f"mechanism must be one of {', '.join(Kind)}, got {mechanism}")
     kind = Kind(mechanism)
     noise, bound = _optimal(request) if kind is Kind.OPTIMAL else (_other(kind, request), None)

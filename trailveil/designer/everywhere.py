@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from trailveil.designer.stepping import positive, until_met
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, Matern12, Matern32, Scaled, Sum
 from trailveil.privacy.anytime import (
@@ -111,15 +111,21 @@ def every_value(prior: Prior, per_point: float, *, budget: bool) -> Mechanism:
     The loss of X_i is at least 1 / Gamma_ii, so that no noise of this mean variance has all losses
     below 1 / per_point, and none of smaller mean variance holds them to it. With constant prior
     variance that is met exactly, by noise that is shaped like the prior; for a prior of movement to
-    a little, and what is held exactly is the variance (`budget`) or the loss (else). Raises Refused
-    for another prior.
+    a little, and what is held exactly is the variance (`budget`) or the loss (else). Raises
+    Refused for another prior.
     """
     variances = prior.kernel.diagonal(prior.times)
     if float(np.ptp(variances)) <= _CONSTANT * float(variances.max()):
         share = positive(per_point, "the noise variance per point") / float(variances[0])
         kernel: Kernel = Scaled(prior.kernel, share)
     else:
-        person = movement_of(prior.kernel)
+        try:
+            person = movement_of(prior.kernel)
+        except Refused:
+            raise Refused(
+                "noise for every value must be of a prior of one variance at all times, or of one "
+                "integrated-ou with a level, got another: state secrets for some of the values"
+            ) from None
         kernel = noise_everywhere(person, alone(person), 1.0 / per_point).kernel
         if budget:
             kernel = Scaled(kernel, per_point / float(kernel.diagonal([0.0])[0]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.designer import robust
+from trailveil.designer.closed_form import check_told
 from trailveil.designer.columns import needs_digits, spanned, turn
 from trailveil.designer.optimal import NO_BOUND, Solution, nothing, solution_of, solve
 from trailveil.designer.problem import Problem, least_loss_problem, least_noise_problem
@@ -170,6 +171,8 @@ def least_loss(request: SeveralRequest, budget: float) -> tuple[Mechanism, float
 
     The loss of a compound secret is its largest eigenvalue.
     """
+    for demand in request.demands:
+        check_told(request.prior, demand.secret, request.existing)
     spent = request.spent(request.existing)
     available = budget - spent
     if available <= 0:

@@ -10,7 +10,7 @@ import re
 import stat
 from pathlib import Path
 
-from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
+from trailveil.errors import Refused, UnreadableInput, UnwritableOutput, check_kind
 from trailveil.files.output import KEY_HEAD, check_output, write_atomically
 from trailveil.files.source import SMALL, load, named
 from trailveil.gp.randomness import SEED_BYTES, derive, fresh_seed
@@ -37,6 +37,15 @@ def make_key(path: Path) -> None:
     """As `new_key`, without a look at the place: also for the state folder's own."""
     data = f"{KEY_HEAD.decode()}1\n{fresh_seed().hex()}\n".encode()
     write_atomically(path, lambda out: out.write(data), overwrite=False, private=True, what="key")
+
+
+def key_of(stated: bytes | str | os.PathLike[str]) -> bytes:
+    """The 32 bytes of a key, stated themselves or by the name of their file; see `load_key`."""
+    if isinstance(stated, bytes):
+        name_of(stated)  # raises for another number of bytes
+        return stated
+    check_kind("key", stated, str | os.PathLike, "name a key file, or give its 32 bytes")
+    return load_key(Path(stated))
 
 
 def load_key(path: Path) -> bytes:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gp.arrays import numbers_in
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -27,6 +28,8 @@ KERNEL_ROUNDING = 64.0
 # Relative; how far a covariance given by a user may be from symmetric or from non-negative.
 SYMMETRY_TOLERANCE = 1e-12
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
+# The same of a function that may compute in single precision.
+FUNCTION_TOLERANCE = 1e-5
 # Relative slack on a loss above which double precision is given up for extended precision ...
 LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
@@ -57,23 +60,6 @@ LOWER_STEPS = (1e-10, 1e-8, 1e-6, 1e-4)
 EXTENDED_AGREEMENT = 1e-13
 # Relative: a mechanism that misses its target by more than this is never returned.
 TARGET_TOLERANCE = 1e-9
-
-
-def read_only(values: ArrayLike) -> FloatArray:
-    """A copy in double precision that nobody can write to."""
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
-
-
-def increasing_times(values: ArrayLike) -> FloatArray:
-    """Times (n,), read-only; InvalidValue unless they are finite and strictly increasing."""
-    times = read_only(values)
-    if times.ndim != 1 or times.size == 0 or not np.all(np.isfinite(times)):
-        raise InvalidValue(f"times must be one finite number a fix, got shape {times.shape}")
-    if np.any(np.diff(times) <= 0):
-        raise InvalidValue("times must be strictly increasing, got two out of order or equal")
-    return times
 
 
 class System(Protocol):
@@ -171,17 +157,23 @@ def triangular_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
     return np.asarray(solve_triangular(factor, rhs, lower=True, check_finite=False))
 
 
-def check_covariance(matrix: FloatArray, what: str) -> FloatArray:
+def check_symmetric(matrix: FloatArray, what: str, tolerance: float = SYMMETRY_TOLERANCE) -> float:
+    """The largest of the absolute entries (n, n); InvalidValue where they are not symmetric."""
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    skew = float(np.max(np.abs(matrix - matrix.T), initial=0.0))
+    if skew > tolerance * scale:
+        raise InvalidValue(f"{what} must be symmetric, got entries that differ by {skew:.3g}")
+    return scale
+
+
+def check_covariance(given: ArrayLike, what: str) -> FloatArray:
     """The same matrix; InvalidValue where it is not square, finite, symmetric and PSD."""
-    matrix = np.asarray(matrix, dtype=np.float64)
+    matrix = numbers_in(f"{what} must be a square matrix", given)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidValue(f"{what} must be a square matrix, got shape {matrix.shape}")
     if not np.all(np.isfinite(matrix)):
         raise InvalidValue(f"{what} must be finite, got infinite or missing entries")
-    scale = float(np.max(np.abs(matrix), initial=0.0))
-    skew = float(np.max(np.abs(matrix - matrix.T), initial=0.0))
-    if skew > SYMMETRY_TOLERANCE * scale:
-        raise InvalidValue(f"{what} must be symmetric, got entries that differ by {skew:.3g}")
+    scale = check_symmetric(matrix, what)
     from scipy.linalg import eigh
 
     lowest = float(eigh(matrix, eigvals_only=True)[0]) if matrix.size else 0.0

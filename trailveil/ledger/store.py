@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trailveil.errors import Refused, UnwritableOutput
+from trailveil.errors import Refused, UnwritableOutput, check_kind
 from trailveil.files.keys import check_private, name_of
 from trailveil.files.output import SEAL, make_private, state_folder, write_atomically
 from trailveil.files.source import named, stamp_of
@@ -159,12 +159,14 @@ def user_ledger() -> Ledger:
     return open_ledger(state_folder())
 
 
-def open_ledger(folder: Path) -> Ledger:
+def open_ledger(folder: str | os.PathLike[str]) -> Ledger:
     """The ledger in a folder; all of it is made at first use.
 
     Raises Refused where a part of it is gone, damaged, open to others or of another user;
     UnwritableOutput where the folder cannot be used.
     """
+    check_kind("folder", folder, str | os.PathLike)
+    folder = Path(folder)
     try:
         make_private(folder)
         _check_own(folder)

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.checks.attacks.posterior import posterior_over_time
-from trailveil.errors import InvalidValue, TrailveilError, check_number
+from trailveil.errors import InvalidValue, TrailveilError, check_kind, check_number
 from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import (
     CIRCLE,
@@ -71,6 +71,8 @@ def posterior(
     released rows. truth: (n,) the recorded ones, which makes the picture a private one.
     Raises InvalidValue where the shapes do not fit.
     """
+    check_kind("prior", prior, Prior)
+    check_kind("mechanism", mechanism, Mechanism, "the first of what tv.design returns")
     if truth is not None and np.shape(truth) != prior.times.shape:
         raise InvalidValue(f"truth must have {prior.times.size} values, got {np.shape(truth)}")
     at = prior.times[np.unique(np.linspace(0, prior.times.size - 1, _TIMES).round().astype(int))]
@@ -115,6 +117,7 @@ def trade_off(
     logarithmic. A point that has no design is left out, with a UserWarning that says which. Raises
     InvalidValue where no point has one, for fewer than two values, or ones that are not positive.
     """
+    check_kind("asked", asked, Iterable, "two values or more")
     for number in asked:
         check_number("each of asked", number)
     values = np.sort(np.asarray(asked, dtype=np.float64))
@@ -144,12 +147,16 @@ def trade_off(
 
 def _rms(design: Callable[[float], Mechanism], value: float, name: str, label: str) -> float:
     """How far the noise for a value moves each value of the series; NaN where there is none."""
+    if not callable(design):
+        raise InvalidValue(f"designed must be a function, got {type(design).__name__}")
     try:
-        return design(value).rms
+        noise = design(value)
     except TrailveilError as error:
         point = f"{name + ' at ' if name else ''}{label} {value:g}"
         warnings.warn(f"{point} is left out: {error}", UserWarning, stacklevel=3)
         return math.nan
+    check_kind("what is designed", noise, Mechanism, "take the first of what tv.design returns")
+    return noise.rms
 
 
 def noise_figure(
@@ -289,6 +296,7 @@ def covariance(
     None for fresh ones. ax: for the map and for the draws. Of many rows about 400 are shown, evenly
     chosen. Returns both axes. Raises InvalidValue where nothing is released.
     """
+    check_kind("mechanism", mechanism, Mechanism, "the first of what tv.design returns")
     rows = mechanism.rows
     if not rows.size:
         raise InvalidValue("a mechanism must release something to be drawn, got no row")

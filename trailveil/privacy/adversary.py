@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue, NumericalError, check_kind
+from trailveil.errors import InvalidValue, NumericalError, check_kind, check_number
+from trailveil.gp.arrays import numbers_in, seconds_in
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Conditioned, Kernel, White, latent, stopped
 from trailveil.privacy.exposure import Exposure
@@ -42,6 +43,8 @@ class Known:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        check_number("away", self.away)
+        check_number("accuracy", self.accuracy)
         if not (0 <= self.away < np.inf and 0 < self.accuracy < np.inf):
             raise InvalidValue(
                 f"a known place must be some time away and of positive accuracy, got {self.away} s "
@@ -86,40 +89,45 @@ class Adversary:
         weights: H (k, m), or (m,) for one sum. times: (m,) seconds. variance: of the errors, a
         number or (k,), above 0. Raises InvalidValue where they do not fit together.
         """
-        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-        errors = np.broadcast_to(np.asarray(variance, dtype=np.float64), rows.shape[:1])
-        when = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        rows = np.atleast_2d(numbers_in("weights must be finite numbers", weights))
+        when = np.atleast_1d(seconds_in(times))
+        errors = numbers_in("variance must be a number, or one a sum", variance)
+        if errors.shape not in ((), rows.shape[:1]):
+            raise InvalidValue(f"variance must be of {len(rows)} sums, got shape {errors.shape}")
+        errors = np.broadcast_to(errors, rows.shape[:1])
         Conditioned(White(1.0), when, rows, np.diag(errors))  # raises where they do not fit
         return cls(name, observed=(KnownSums(when, rows, np.diag(errors)),))
 
     @classmethod
     def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
         """Sees that the person stood still in each window (seconds)."""
-        try:
-            still = tuple((float(begin), float(end)) for begin, end in windows)
-        except TypeError:
-            raise InvalidValue(
-                "windows must be a list of (start, end) in seconds, got others: write [(60, 120)]"
-            ) from None
-        return cls(SEES_STILLNESS, still=still)
+        must, write = "windows must be a list of (start, end) in seconds", "write [(60, 120)]"
+        still = numbers_in(must, windows, write)
+        if still.size and (still.ndim != 2 or still.shape[1] != 2):
+            raise InvalidValue(f"{must}, got shape {still.shape}: {write}")
+        return cls(SEES_STILLNESS, still=tuple((begin, end) for begin, end in still.tolist()))
 
     @classmethod
     def knows_point(cls, away: float = 60.0, accuracy: float = 10.0) -> "Adversary":
         """Knows any one true fix at least `away` seconds from the secret."""
-        return cls(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
+        known = Known(away, accuracy)
+        return cls(f"knows one true place {away:g} s or more away", point=known)
 
     @classmethod
     def knows_path(cls, away: float = PATH_AWAY, accuracy: float = 10.0) -> "Adversary":
         """Knows the whole path except within `away` seconds of the secret."""
-        return cls(f"knows the path {away:g} s or more away", path=Known(away, accuracy))
+        known = Known(away, accuracy)
+        return cls(f"knows the path {away:g} s or more away", path=known)
 
     @classmethod
     def believes(cls, name: str, kernel: Kernel) -> "Adversary":
         """Holds a prior of another kernel: another speed, another smoothness."""
+        check_kind("kernel", kernel, Kernel, "tv.kernels has them")
         return cls(name, kernel=kernel)
 
     def __and__(self, other: "Adversary") -> "Adversary":
         """Both at once; where both say something of one kind, InvalidValue."""
+        check_kind("what is joined to an adversary", other, Adversary)
         for field in ("point", "path", "kernel"):
             if getattr(self, field) is not None and getattr(other, field) is not None:
                 raise InvalidValue(f"two adversaries must not both state a {field}")

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError, each_of_kind
+from trailveil.errors import InvalidValue, NumericalError, check_kind, each_of_kind
 from trailveil.gp.extended import (
     LARGEST_EXTENDED,
     Extended,
@@ -73,8 +73,7 @@ class Release:
 
     recording: whose measurement noise it is. Two releases of one recording share the measurement
     noise of each fix they have in common (same time); another device is another recording.
-    dimension: which coordinate it is, for a prior of several. Raises InvalidValue where a fix is
-    released twice in it.
+    dimension: which coordinate it is, for a prior of several.
     """
 
     mechanism: Mechanism
@@ -82,10 +81,8 @@ class Release:
     dimension: int = 0
 
     def __post_init__(self) -> None:
-        """Check that each fix is released once."""
-        times = self.mechanism.times[self.mechanism.rows]
-        if np.unique(times).size != times.size or not np.all(np.isfinite(times)):
-            raise InvalidValue("a release must have each fix once, got two of one time")
+        """Check that it is of noise, whose times differ."""
+        check_kind("mechanism", self.mechanism, Mechanism, "the first of what tv.design returns")
 
 
 def joint_loss(
@@ -110,6 +107,7 @@ def joint_loss(
     (NumericalError says so) where the releases determine the secret. Source: the paper, corollary
     3.4.1.
     """
+    check_kind("secret", secret, Secret, "one at a time")
     scene = _scene(prior, releases, secret, recording, known)
     if scene.released == 0:
         return Loss(np.zeros((scene.size, scene.size)), 0.0)

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue
+from trailveil.gp.arrays import read_only
 from trailveil.gp.gaussian import (
     FloatArray,
     check_covariance,
-    read_only,
 )
 from trailveil.gp.kernels import Clock, Kernel
 

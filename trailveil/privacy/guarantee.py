@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import InvalidValue, NumericalError, check_number
 from trailveil.gp.gaussian import FloatArray, cholesky_factor, largest_eigenvalue
 
 # Radius of the planar circle that holds 68 % of an isotropic Gaussian, in standard deviations per
@@ -42,6 +42,8 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        check_number("order", self.order)
+        check_number("mu", self.mu)
         if not self.order > 1 or not np.isfinite(self.order):
             raise InvalidValue(f"order must be a number above 1, got {self.order}")
         if not 0 <= self.mu < np.inf:
@@ -61,6 +63,7 @@ class Guarantee:
 
         Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). Source: Dong, Roth and Su (2022), cor. 2.13.
         """
+        check_number("epsilon", epsilon)
         if not epsilon >= 0:
             raise InvalidValue(f"epsilon must be a number of at least 0, got {epsilon}")
         if self.mu == 0 or epsilon == np.inf:
@@ -73,6 +76,7 @@ class Guarantee:
 
     def odds_exceed(self, factor: float) -> float:
         """The exact probability that posterior odds move by more than `factor` (> 1) either way."""
+        check_number("the factor", factor)
         if not factor >= 1:
             raise InvalidValue(f"the factor must be at least 1, got {factor}")
         return self._moved_by(float(np.log(factor)))
@@ -90,6 +94,7 @@ class Guarantee:
         Infinite where it is beyond the largest floating-point number. Raises InvalidValue for a
         confidence below a half: `odds(0.99)` holds in 99 of 100 cases.
         """
+        check_number("confidence", confidence)
         if not 0.5 <= confidence < 1:
             raise InvalidValue(
                 "confidence must be at least 0.5 and below 1 (0.99 for 99 of 100 cases), got "
@@ -114,6 +119,7 @@ class Guarantee:
         epsilon + log(1/delta) / (order - 1). Source: the paper, theorem 3.1 (equal supports). It
         bounds how far the odds grow; `odds` is exact, and counts how far they fall, too.
         """
+        check_number("delta", delta)
         if not 0 < delta < 1:
             raise InvalidValue(f"delta must be between 0 and 1, got {delta}")
         return self.epsilon + float(np.log(1 / delta)) / (self.order - 1)
@@ -121,6 +127,7 @@ class Guarantee:
 
 def mu_for(epsilon: float, order: float = 5.0) -> float:
     """The mu at which the loss at `order` is `epsilon`: sqrt(2 epsilon / order)."""
+    check_number("epsilon", epsilon)
     if not (np.isfinite(epsilon) and epsilon > 0):
         raise InvalidValue(f"epsilon must be a positive number, got {epsilon}")
     Guarantee(0.0, order)
@@ -133,6 +140,7 @@ def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
     >>> tv.loss_bound_for(epsilon=1.0, radius=2.0, order=5.0)
     0.1
     """
+    check_number("radius", radius)
     if not (np.isfinite(radius) and radius > 0):
         raise InvalidValue(f"radius must be a positive number, got {radius}")
     return mu_for(epsilon, order) ** 2 / radius**2

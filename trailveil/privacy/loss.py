@@ -31,7 +31,14 @@ from trailveil.gp.kernels import Scaled
 from trailveil.privacy.extended_loss import extended_loss
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.precision import known_precision, known_variances
-from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
+from trailveil.privacy.prior import (
+    NOTHING_KNOWN,
+    Observation,
+    Prior,
+    SideInformation,
+    check_times,
+    observe,
+)
 from trailveil.privacy.secrets import Secret
 
 # Units of rounding of a few operations with numbers of one size.
@@ -78,6 +85,7 @@ def losses(
     known: SideInformation = NOTHING_KNOWN,
 ) -> list[Loss]:
     """The loss matrices of several secrets; secrets judged by one prior share the factorisation."""
+    check_times(prior, mechanism)
     observations: dict[tuple[float, float] | None, Observation | None] = {}
     matrices = []
     for secret in secrets:
@@ -101,6 +109,7 @@ def marginal_losses(
     mechanism: Mechanism,
 ) -> FloatArray:
     """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
+    check_times(prior, mechanism)
     if share := proportional(prior, secret, mechanism, NOTHING_KNOWN):
         return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
     judge = prior.for_secret(secret)

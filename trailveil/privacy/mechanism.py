@@ -17,8 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_kind, check_number
 from trailveil.gp.arithmetic import Arithmetic
+from trailveil.gp.arrays import check_increasing, numbers_in, seconds_in
 from trailveil.gp.gaussian import FloatArray
 
 _NOISE, _NO_ROWS, _ROWS = {"factor", "refinement", "independent"}, np.empty(0, np.intp), 65_536
@@ -47,8 +48,8 @@ class Process(Protocol):
 class Mechanism:
     """Noise for n rows of one coordinate, in the unit of the series.
 
-    times: (n,) seconds. factor: F (n, r). floor: variance. process: K, or None. released: (n,)
-    booleans.
+    times: (n,) seconds, strictly increasing. factor: F (n, r). floor: variance. process: K, or
+    None. released: (n,) booleans.
     refinement: (p, n, r), further terms of F beyond double precision (F = factor + sum of these): a
     noise of low rank for a prior without measurement noise is destroyed by rounding its factor to
     53 bits.
@@ -70,13 +71,17 @@ class Mechanism:
         """Check the parts against each other and make the arrays read-only."""
         count = np.size(self.times)
         released = np.ones(count, bool) if self.released is None else self.released
-        self._freeze("times", self.times, (count,))
+        self._freeze("times", seconds_in(self.times), (count,))
+        check_increasing(self.times)
         self._freeze("released", np.asarray(released, bool), (count,), bool)
         columns = np.shape(self.factor)[-1:]
         self._freeze("factor", self.factor, (count, *columns))
         if self.refinement is not None:
             terms = np.shape(self.refinement)[:1]
             self._freeze("refinement", self.refinement, (*terms, count, *columns))
+        if self.process is not None and not callable(self.process):
+            raise InvalidValue(f"process must be a kernel, got {type(self.process).__name__}")
+        check_number("floor", self.floor)
         if not 0 <= self.floor < np.inf:
             raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
         independent = np.zeros(count) if self.independent is None else self.independent
@@ -92,7 +97,9 @@ class Mechanism:
         One that is so already is no copy: most rows of a long factor are zeros that take no memory
         until they are written to.
         """
-        array: NDArray[Any] = np.asarray(values, dtype=kind)
+        array: NDArray[Any] = np.asarray(
+            values if kind is bool else numbers_in(f"{name} must be numbers", values), kind
+        )
         if array.shape != shape:
             raise InvalidValue(f"{name} must have shape {shape}, got {array.shape}")
         if not all(np.isfinite(part).all() for part in _parts(array)):
@@ -180,6 +187,7 @@ class Mechanism:
         """Gamma times `ratio` (of variances): more than 1 is never less private."""
         if self.process is not None or self.refinement is not None:
             raise InvalidValue("only a mechanism of factor and floor can be scaled in place")
+        check_number("the ratio of variances", ratio)
         if not (np.isfinite(ratio) and ratio >= 0):
             raise InvalidValue(f"the ratio of variances must be a number from 0 on, got {ratio}")
         return replace(
@@ -191,6 +199,9 @@ class Mechanism:
 
     def hiding(self, deviation: float) -> "Mechanism":
         """With independent noise of at least so much at each row that has any noise at all."""
+        check_number("deviation", deviation)
+        if not 0 <= deviation < np.inf:
+            raise InvalidValue(f"deviation must be a number from 0 on, got {deviation}")
         variances = np.einsum("ij,ij->i", self.factor, self.factor)
         moved = (variances > 0) | (self.floor > 0) | (self.process is not None)
         missing = max(0.0, deviation**2 - self.floor)
@@ -200,6 +211,7 @@ class Mechanism:
 
     def plus(self, other: "Mechanism") -> "Mechanism":
         """The sum of two independent noises; what either withholds is withheld."""
+        check_kind("what is added to a mechanism", other, Mechanism)
         if self.process is not None and other.process is not None:
             raise InvalidValue("at most one of two added mechanisms may have a process")
         if not np.array_equal(self.times, other.times):
@@ -252,7 +264,7 @@ def _side_by_side(mechanism: Mechanism, other: Mechanism) -> FloatArray | None:
 
 def no_noise(times: ArrayLike) -> Mechanism:
     """The mechanism that adds nothing at any of the times (n,)."""
-    points = np.asarray(times, dtype=np.float64)
+    points = seconds_in(times)
     return Mechanism(points, np.empty((points.size, 0)))
 
 

@@ -6,13 +6,15 @@ form that trailveil.gp.gaussian conditions on: with full matrices, or in O(n) wh
 rows and the kernel is Markov (trailveil.privacy.markov).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue, NumericalError, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Unavailable, check_kind, check_number
+from trailveil.gp.arrays import increasing_times, numbers_in, read_only, seconds_in
 from trailveil.gp.gaussian import (
     KERNEL_ROUNDING,
     UNIT_ROUNDOFF,
@@ -20,10 +22,9 @@ from trailveil.gp.gaussian import (
     Joint,
     Posterior,
     System,
+    check_covariance,
     dense_system,
-    increasing_times,
     posterior,
-    read_only,
 )
 from trailveil.gp.kernels import (
     Clock,
@@ -61,7 +62,7 @@ class SideInformation:
 
     def __post_init__(self) -> None:
         """Check the values and make the times read-only."""
-        times = read_only(self.times)
+        times = read_only(seconds_in(self.times))
         if times.ndim != 1 or not np.all(np.isfinite(times)):
             raise InvalidValue(f"known times must be finite numbers, got shape {times.shape}")
         if not 0 < self.accuracy < np.inf:
@@ -94,7 +95,8 @@ class Prior:
         times = increasing_times(self.times)
         object.__setattr__(self, "times", times)
         if self.mean is not None:
-            mean = read_only(self.mean(times) if callable(self.mean) else self.mean)
+            stated = self.mean(times) if callable(self.mean) else self.mean
+            mean = read_only(numbers_in("a mean must be numbers", stated))
             if mean.shape != times.shape or not np.all(np.isfinite(mean)):
                 raise InvalidValue(
                     f"a mean must be one finite number for each time, got shape {mean.shape}"
@@ -118,15 +120,17 @@ class Prior:
         as of a prior. Raises InvalidValue for a matrix that is no covariance, a noise that is not
         in it, or a matrix that is singular, where some values determine others.
         """
-        matrix = np.array(covariance, dtype=np.float64)
-        moments = np.arange(float(len(matrix))) if times is None else np.asarray(times, np.float64)
+        matrix = check_covariance(covariance, "a covariance")
+        moments = np.arange(float(len(matrix))) if times is None else increasing_times(times)
         least = float(np.linalg.eigvalsh(Tabulated(moments, matrix).matrix)[0])
         if least <= len(matrix) * UNIT_ROUNDOFF * np.trace(matrix):
             raise InvalidValue(
                 "a covariance must be positive definite, got one in which some values determine "
                 "others: add the variance of the measurement noise to its diagonal"
             )
-        variance = least / 2 if noise is None else noise * noise
+        if noise is not None:
+            check_number("noise", noise)
+        variance = least / 2 if noise is None else math.copysign(noise * noise, noise)
         if not 0 < variance <= least:
             raise InvalidValue(
                 f"noise must be above 0 and at most {least**0.5:.3g}, of which the covariance "
@@ -140,6 +144,7 @@ class Prior:
 
         Raises InvalidValue for a kernel that is no covariance.
         """
+        check_kind("seed", seed, int | np.integer | np.random.Generator)
         values, vectors = np.linalg.eigh(self.covariance)
         rounding = KERNEL_ROUNDING * UNIT_ROUNDOFF * self.times.size * float(np.max(np.abs(values)))
         if values[0] < -rounding:
@@ -273,13 +278,23 @@ def observe(
     independent: whether the further independent noise of the mechanism is counted, as the best
     attack does; no promise counts on it. O(n^3), or O(n) for a Markov kernel and many rows.
     """
+    check_times(prior, mechanism)
+    more = mechanism.independent_variances[mechanism.rows] if independent else 0.0
+    system = prior.systems(mechanism, known)(more)
+    return Observation(prior, mechanism, known, system, prior.loadings(mechanism, known))
+
+
+def check_times(prior: Prior, mechanism: Mechanism) -> None:
+    """Raise InvalidValue for a mechanism of other times than those of the prior."""
     if mechanism.times.size != prior.times.size:
         raise InvalidValue(
             f"the mechanism must have {prior.times.size} rows, got {mechanism.times.size}"
         )
-    more = mechanism.independent_variances[mechanism.rows] if independent else 0.0
-    system = prior.systems(mechanism, known)(more)
-    return Observation(prior, mechanism, known, system, prior.loadings(mechanism, known))
+    if not np.array_equal(mechanism.times, prior.times):
+        raise InvalidValue(
+            "the mechanism must have the times of the prior, got others: state both in seconds "
+            "from the same moment"
+        )
 
 
 def _shifted_systems(

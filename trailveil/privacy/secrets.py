@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue
-from trailveil.gp.gaussian import FloatArray, read_only
+from trailveil.gp.arrays import numbers_in, read_only, seconds_in
+from trailveil.gp.gaussian import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +36,8 @@ class Secret:
 
     def __post_init__(self) -> None:
         """Check shapes and values, and make the arrays read-only."""
-        times, weights = read_only(self.times), read_only(self.weights)
+        times = read_only(seconds_in(self.times))
+        weights = read_only(numbers_in("weights must be numbers", self.weights))
         if times.ndim != 1 or weights.ndim != 2 or weights.shape[1] != times.size:
             raise InvalidValue(
                 f"weights must have a column a time, got {weights.shape} for {times.shape}"
@@ -58,38 +60,36 @@ class Secret:
     @classmethod
     def at(cls, times: float | Sequence[float] | FloatArray, *, recorded: bool = False) -> "Secret":
         """The values at one time, or at several in any combination (basic, compound)."""
-        several = np.atleast_1d(np.asarray(times))
-        if several.dtype.kind not in "iuf":
-            raise InvalidValue(f"times must be seconds, got {several.dtype}: subtract the first")
+        several = np.atleast_1d(seconds_in(times))
         kind = "basic" if np.ndim(times) == 0 else "compound"
-        return cls(kind, several.astype(np.float64), np.eye(several.size), recorded)
+        return cls(kind, several, np.eye(several.size), recorded)
 
     @classmethod
     def stay(cls, start: float, end: float) -> "Secret":
         """The place of somebody who stands still during [start, end]."""
-        if not start < end:
+        if not np.subtract(*seconds_in([end, start])) > 0:
             raise InvalidValue(f"a stay must end after it starts, got {start} to {end} s")
         return cls("stay", np.array([start]), np.eye(1), window=(float(start), float(end)))
 
     @classmethod
     def mean(cls, times: Sequence[float] | FloatArray, *, recorded: bool = False) -> "Secret":
         """The mean of the series over several times."""
-        count = len(times)
+        values = np.atleast_1d(seconds_in(times))
+        count = values.size
         if count == 0:
             raise InvalidValue("the mean of a window must have at least one time, got none")
-        values = np.asarray(times, dtype=np.float64)
         return cls("mean", values, np.full((1, count), 1.0 / count), recorded)
 
     @classmethod
     def difference(cls, first: float, second: float, *, recorded: bool = False) -> "Secret":
         """The displacement from one time to another: a direction of motion."""
-        return cls("difference", np.array([first, second]), np.array([[-1.0, 1.0]]), recorded)
+        return cls("difference", seconds_in([first, second]), np.array([[-1.0, 1.0]]), recorded)
 
     @classmethod
     def of(cls, weights: ArrayLike, times: ArrayLike, *, recorded: bool = False) -> "Secret":
         """H f(times) for any weights H (k, m), one row a location, at times (m,)."""
-        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-        return cls("weighted", np.asarray(times, dtype=np.float64), rows, recorded)
+        rows = np.atleast_2d(numbers_in("weights must be numbers", weights))
+        return cls("weighted", np.atleast_1d(seconds_in(times)), rows, recorded)
 
     @property
     def size(self) -> int:

@@ -1,12 +1,12 @@
 """A release by its options: what to protect, and how, in Python and on the command line."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 from zoneinfo import ZoneInfo
 
-from trailveil.errors import InvalidValue, check_kind, each_of_kind
+from trailveil.errors import InvalidValue, check_kind, check_number, each_of_kind
 from trailveil.files.source import named as file_named
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import Named, named
@@ -18,6 +18,7 @@ from trailveil.traces.stops import LASTS, WITHIN
 from trailveil.traces.visits import Circle
 
 _SWITCHES = {"ends", "stops", "returns", "everywhere"}
+_NUMBERS = {"radius", "epsilon", "order", "uncertain", "steady"}
 OF_NOISE = {
     "adversaries": ("adversary",),
     "prior": ("prior",),
@@ -52,11 +53,12 @@ class Options(Selection, total=False):
 
     mechanism: cut, noise or both. everywhere: noise for every place at once. radius: metres.
     epsilon, order: of the Renyi divergence. leave: metres of the 68 % circle that is left, in place
-    of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride
-    or drive; floor: m/s, in its place. adversaries: names, as of --adversary. prior: a name, a file
-    of `trailveil fit`, or a kernel with measurement noise (metres, seconds). uncertain, steady:
-    seconds around a part of which nothing is assumed, by anybody and by a stranger. longest_stay:
-    seconds that noise for every place is made for (8 hours).
+    of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride,
+    drive, or auto for what the recording says; floor: m/s, in its place. adversaries: names, as of
+    --adversary. prior: a name, a file of `trailveil fit`, or a kernel with measurement noise
+    (metres, seconds). uncertain, steady: seconds around a part of which nothing is assumed, by
+    anybody and by a stranger. longest_stay: seconds that noise for every place is made for (8
+    hours).
     """
 
     mechanism: str
@@ -77,14 +79,11 @@ class Options(Selection, total=False):
 
 def chosen_of(options: Selection) -> Chosen:
     """What was chosen. Raises InvalidValue for what is of another kind."""
-    stays: Any = options.get("between", ())
-    places: Any = options.get("near", ())
-    # One stay, one place alone: a list of one.
-    pairs = (stays,) if len(stays) == 2 and isinstance(stays[0], str) else stays
-    circles = (places,) if len(places) == 3 and isinstance(places[0], Real) else places
+    pairs = _groups("between", options.get("between", ()), 2, str, "(begin, end)")
+    circles = _groups("near", options.get("near", ()), 3, Real, "(latitude, longitude, metres)")
     return Chosen(
         each_of_kind("at", options.get("at", ()), str),
-        tuple((begin, end) for begin, end in pairs),
+        cast(tuple[tuple[str, str], ...], pairs),
         zone_named(options.get("tz")),
         tuple(Circle(*place) for place in circles),
         (WITHIN, LASTS) if options.get("stops") else None,
@@ -93,10 +92,25 @@ def chosen_of(options: Selection) -> Chosen:
     )
 
 
+def _groups(
+    name: str, stated: Any, size: int, kind: type, such: str
+) -> tuple[tuple[Any, ...], ...]:
+    """Groups of so many values of a kind; one alone is a list of one. InvalidValue for others."""
+    listed = isinstance(stated, Iterable) and not isinstance(stated, str)
+    several = tuple(stated) if listed else (stated,)
+    if len(several) == size and isinstance(several[0], kind):
+        several = (several,)
+    for each in several:
+        if not isinstance(each, Iterable) or [isinstance(x, kind) for x in each] != [True] * size:
+            raise InvalidValue(f"{name} must be a list of {such}, got another form")
+    return tuple(tuple(each) for each in several)
+
+
 def request_of(options: Options) -> Request:
     """What is asked for, of no part yet. Raises InvalidValue for what cannot be."""
     check_options(options)
     activity, floor = options.get("activity"), options.get("floor")
+    activity = None if activity == "auto" else activity
     if activity is not None and (activity not in ACTIVITIES or floor is not None):
         raise InvalidValue(
             f"activity must be one of {', '.join(ACTIVITIES)}, without a floor, got {activity!r}"
@@ -148,6 +162,8 @@ def check_options(options: Mapping[str, Any], known: type = Options) -> None:
             near = difflib.get_close_matches(name, names, 1)
             instead = f"did you mean {near[0]}?" if near else f"it may be {', '.join(names)}"
             raise InvalidValue(f"an option must be one that there is, got {name}: {instead}")
+        if name in _NUMBERS:
+            check_number(name, options[name])
         if name in _SWITCHES:
             check_kind(name, options[name], bool)
 
@@ -174,6 +190,8 @@ def _kernel(prior: str | Kernel) -> Kernel:
 
 def zone_named(name: str | None) -> ZoneInfo | None:
     """The time zone of a name. Raises InvalidValue where there is none of it."""
+    if name is not None:
+        check_kind("tz", name, str, "such as Europe/Berlin or UTC")
     try:
         return None if name is None else ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -127,7 +127,7 @@ class Request:
         """Check the numbers."""
         for name in ("radius", "epsilon", "order", "leave"):
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name != "leave":
                 least = 1.0 if name == "order" else 0.0
                 most = 1e9 if self.unit == METRES else 1e12
                 object.__setattr__(self, name, number_between(name, value, least, most))

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue, Refused, UnreadableInput
+from trailveil.errors import InvalidValue, Refused, UnreadableInput, check_kind, check_number
 from trailveil.traces.projection import metres_between
 from trailveil.traces.readings import Readings, RecordedReadings
 from trailveil.traces.strays import FASTEST, of_other_years, thrown
@@ -196,6 +196,7 @@ def clean_readings(
 
 def _with_times(recording: Recording, every: float) -> Recording:
     """The recording with times evenly apart, in the order of the file."""
+    check_number("--every", every)
     if not 1e-9 <= every <= _LONGEST_STEP or every * len(recording) > _LONGEST:
         raise InvalidValue(
             f"--every must be seconds of at most a day, and {_LONGEST:g} in all, got {every:g} for "
@@ -278,6 +279,8 @@ def _in_utc(
     recording: Recording | RecordedReadings, assume_utc: bool, zone: ZoneInfo | None
 ) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
     """Times in UTC, NaT where none is known, and where that is because of the zone."""
+    if zone is not None:
+        check_kind("zone", zone, ZoneInfo, "such as ZoneInfo('Europe/Berlin')")
     if assume_utc and zone is not None:
         raise InvalidValue("only one of --assume-utc and --tz may be given, got both: choose one")
     times, naive = recording.times, recording.naive & ~np.isnat(recording.times)

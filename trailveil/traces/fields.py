@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import InvalidValue, Refused, each_of_kind
 
 FieldValues = tuple[tuple[str, NDArray[np.float64]], ...]
 """Fields by name, each (n,), in its unit, NaN where a fix does not state it."""
@@ -105,7 +105,7 @@ def check_fields(names: Iterable[str]) -> tuple[str, ...]:
 
     Raises Refused for one that is never released, InvalidValue for one that there is not.
     """
-    known = tuple(names)
+    known = each_of_kind("what is kept", names, str)
     for name in known:
         if name in NEVER:
             raise Refused(

@@ -22,7 +22,7 @@ from trailveil.traces.formats.columns import (
     columns_of,
     field_columns,
 )
-from trailveil.traces.formats.people import may_name_people
+from trailveil.traces.formats.people import TABLE, may_name_people
 from trailveil.traces.formats.tabular import RowCollector, add_arrays
 from trailveil.traces.trace import Recording, Trace
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from movingpandas import Trajectory, TrajectoryCollection
     from pandas import DataFrame
 
-_WHERE = "the table"
 _DEGREES = "EPSG:4326"
 
 
@@ -131,7 +130,7 @@ def _recording(frame: Any, index: Any, field_names: Sequence[str] = ()) -> Recor
         )
     times, naive = _times(index if roles.time is None else frame.iloc[:, roles.time])
     positions = _degrees(frame, roles) if geometry is None else _points(frame)
-    rows = RowCollector(roles, _WHERE, field_names)
+    rows = RowCollector(roles, TABLE, field_names)
     tracks, segments, people = (
         [None] * len(frame) if i is None else _cells(frame.iloc[:, i])
         for i in (roles.track, roles.segment, roles.person)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.studies.comparing import compare
 from trailveil.studies.comparing.settings import Entrant, Settings, read_settings, settings_of
 from trailveil.studies.comparing.tables import ATTACKS, DATA, MECHANISMS, METRICS, SLOW
 
@@ -101,6 +102,45 @@ def test_wrong_names_and_parameters_are_told(
 ) -> None:
     with pytest.raises(InvalidValue, match=message):
         settings_of({"data": ["prior"], **stated}).entrants(kind)
+
+
+@pytest.mark.parametrize(
+    ("data", "values", "message"),
+    [
+        ("geolife", {}, r"geolife must have folder, got none: state it in \[data-of.geolife\]"),
+        ("porto", {"traces": 3}, "porto must have file, got none"),
+        ("people", {"people": "a"}, "people of people must be a whole number, got 'a'"),
+        ("people", {"people": 2.5}, "people of people must be a whole number, got 2.5"),
+        ("people", {"days": True}, "days of people must be a whole number, got True"),
+        ("people", {"step": "a"}, "step of people must be a number, got 'a'"),
+        ("folder", {"folder": 3}, "folder of folder must be text, got 3"),
+        ("people", {"kind": ["people"]}, "data must be of prior"),
+    ],
+)
+def test_parameters_are_of_the_kind_that_a_function_takes(
+    data: str, values: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        settings_of({"data": [data], "data-of": {data: values}}).entrants("data")
+
+
+def test_what_is_asked_in_python_is_told_in_a_line() -> None:
+    ask: Any = compare
+    whole = {"data": ["people"], "mechanisms": ["identity"]}
+
+    def mine(case: object, random: object) -> None:
+        del case, random
+
+    for settings, options, message in (
+        (None, {}, "settings must be str or PathLike, got NoneType"),
+        (whole, {"mechanisms": [mine]}, "mechanisms must be Mapping, got list"),
+        (whole, {"mechanisms": {"mine": 3}}, "mine must be a function, got int"),
+        (whole, {"mechanisms": {"cut": mine}}, "names of their own, got 'cut': rename it"),
+        (whole, {"workers": -1}, "workers must be a whole number from 0 on, got -1"),
+        (whole, {"folder": 3}, "folder must be str or PathLike, got int"),
+    ):
+        with pytest.raises(InvalidValue, match=message):
+            ask(settings, **options)
 
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:

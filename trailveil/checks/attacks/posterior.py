@@ -14,6 +14,7 @@ from trailveil.checks.attacks.contract import (
     required_mechanism,
 )
 from trailveil.errors import InvalidValue
+from trailveil.gp.arrays import numbers_in
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, observe
@@ -89,19 +90,21 @@ def posterior_over_time(
 ) -> tuple[FloatArray, FloatArray]:
     """The mean and deviation (k,) of the series at times (k,), given what is released of it (m,).
 
-    As `posterior_mean` has them, of who knows nothing besides; all times at once. at: seconds, in
-    order. O(m k) of memory. Raises InvalidValue where the shapes do not fit.
+    Of an adversary who knows the mean of the prior (between two fixes, on the line between theirs)
+    and no true place. at: seconds, in order. O(m k) of memory. Raises InvalidValue where the shapes
+    do not fit. Source: Rasmussen and Williams, Gaussian Processes, eq. 2.38.
     """
-    values = np.asarray(released, dtype=np.float64)
+    values = numbers_in("released must be numbers", released)
     if values.shape != mechanism.rows.shape:
         raise InvalidValue(
             f"released must have {mechanism.rows.size} values, got shape {values.shape}"
         )
     secret = Secret.at(at)
     posterior = observe(prior, mechanism, independent=True).posterior(secret)
-    origin = float(values.mean()) if values.size else 0.0
-    mean = origin * secret.level + posterior.weights.T @ (values - origin)
-    return np.asarray(mean), np.sqrt(np.diagonal(posterior.covariance))
+    level = np.zeros(prior.times.size) if prior.mean is None else np.asarray(prior.mean)
+    mean = np.interp(secret.times, prior.times, level)
+    mean += posterior.weights.T @ (values - level[mechanism.rows])
+    return mean, np.sqrt(np.diagonal(posterior.covariance))
 
 
 def repeated_releases(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:

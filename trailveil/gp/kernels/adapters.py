@@ -16,14 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
+from trailveil.gp.arrays import increasing_times, numbers_in, read_only, seconds_in
 from trailveil.gp.clocks import Numbers
 from trailveil.gp.extended import Extended
 from trailveil.gp.gaussian import (
+    FUNCTION_TOLERANCE,
     UNIT_ROUNDOFF,
     FloatArray,
     check_covariance,
-    increasing_times,
-    read_only,
+    check_symmetric,
 )
 from trailveil.gp.kernels.equations import (
     RBF,
@@ -98,6 +99,11 @@ class Function(Kernel):
     function: Callable[[FloatArray, FloatArray], FloatArray]
     name: str = field(default="a function")
 
+    def __post_init__(self) -> None:
+        """Check that it can be called."""
+        if not callable(self.function):
+            raise InvalidValue(f"a kernel must be a function, got {type(self.function).__name__}")
+
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """The covariance of a column a (n, 1) and a row b (1, m), or of pairs (n,) and (n,)."""
         if m is not FLOAT:
@@ -119,6 +125,8 @@ class Function(Kernel):
                 f"{self.name} must give finite covariances {a.size, b.size}, got {values.shape}: "
                 "it takes two arrays of times, compare them as a[:, None] - b"
             )
+        if a.size == b.size > 1 and np.array_equal(a, b):
+            check_symmetric(values, self.name, FUNCTION_TOLERANCE)
         return values
 
 
@@ -138,7 +146,8 @@ class Conditioned(Kernel):
     def __post_init__(self) -> None:
         """Check the shapes, and make the arrays read-only."""
         covariance = check_covariance(self.covariance, "the covariance of an observation")
-        weights, times = read_only(self.weights), read_only(self.times)
+        weights = read_only(numbers_in("weights must be finite numbers", self.weights))
+        times = read_only(seconds_in(self.times))
         if weights.shape != (len(covariance), times.size) or not np.all(np.isfinite(weights)):
             raise InvalidValue(
                 f"weights must be finite, {(len(covariance), times.size)}, got {weights.shape}"
@@ -210,6 +219,7 @@ def _solved(matrix: Numbers, rhs: Numbers) -> Numbers:
 
 def function_of(call: Callable[[ArrayLike, ArrayLike], ArrayLike], name: str) -> Function:
     """A kernel from a function of two columns (n, 1) and (m, 1), as other packages have them."""
+    _check_called(call, name)
     return Function(lambda a, b: np.asarray(call(a[:, None], b[:, None]), dtype=np.float64), name)
 
 
@@ -261,8 +271,15 @@ def from_gpytorch(kernel: Any) -> Kernel:
     return equations[kind]() if kind in equations else _called(kernel, f"{kind} of GPyTorch")
 
 
+def _check_called(kernel: Any, name: str) -> None:
+    """Raise InvalidValue for what is no kernel of a package."""
+    if not callable(kernel):
+        raise InvalidValue(f"a kernel must be one that can be called, got {name}")
+
+
 def _called(kernel: Any, name: str) -> Function:
     """A kernel of GPyTorch, called with tensors of the precision of its own parameters."""
+    _check_called(kernel, name)
 
     def evaluated(a: FloatArray, b: FloatArray) -> FloatArray:
         like = next(iter(kernel.parameters()))

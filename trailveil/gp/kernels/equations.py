@@ -14,8 +14,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue, check_number
+from trailveil.errors import InvalidValue, check_kind, check_number
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
+from trailveil.gp.arrays import numbers_in
 from trailveil.gp.clocks import Clock, Numbers, StoppedClock, stopped
 from trailveil.gp.gaussian import FloatArray
 
@@ -72,11 +73,17 @@ class Kernel(ABC):
 
     def __add__(self, other: "Kernel") -> "Kernel":
         """The sum of two independent series."""
+        check_kind("what is added to a kernel", other, Kernel, "White(std) is a noise")
         return Sum((*self.terms(), *other.terms()))
+
+    __radd__ = __add__
 
     def __mul__(self, other: "Kernel | float") -> "Kernel":
         """The product of two kernels, or this kernel with its variance scaled by a number."""
-        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, float(other))
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        check_number("what a kernel is multiplied by", other)
+        return Scaled(self, float(other))
 
     __rmul__ = __mul__
 
@@ -355,7 +362,7 @@ def _gather(terms: list[Kernel]) -> Kernel | None:
 
 
 def _inputs(values: ArrayLike) -> FloatArray:
-    inputs = np.asarray(values, dtype=np.float64)
+    inputs = numbers_in("inputs must be seconds", values, "subtract the first")
     if inputs.ndim != 1 or not np.all(np.isfinite(inputs)):
         raise InvalidValue(f"inputs must be one finite number a point, got shape {inputs.shape}")
     return inputs

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, check_kind
 from trailveil.studies.comparing.cases import Case
 from trailveil.studies.comparing.results import Results, results_of
 from trailveil.studies.comparing.running import Comparison, run
@@ -40,7 +40,13 @@ def compare(
     if isinstance(settings, Mapping):
         settings = settings_of(settings)
     elif not isinstance(settings, Settings):
+        check_kind("settings", settings, str | PathLike, "name a file, or state a dict")
         settings = read_settings(settings)
+    check_kind("workers", workers, int)
+    if workers < 0:
+        raise InvalidValue(f"workers must be a whole number from 0 on, got {workers}")
+    if folder is not None:
+        check_kind("folder", folder, str | PathLike, "name a folder")
     cases = {entrant.name: _cases(entrant) for entrant in settings.entrants("data", data)}
     comparison = Comparison(
         settings.seed,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
 from trailveil.files.source import named
+from trailveil.gp.arrays import numbers_in
 from trailveil.studies.comparing.cases import Case
 from trailveil.studies.datasets.geolife import users
 from trailveil.traces.cleaning import clean
@@ -175,7 +176,10 @@ def yjmob(
     1 %. A cell beyond 200, such as the 999 of the HuMob challenge, stands for no place. A recording
     is a day. Source: Yabe and others (2024), Scientific Data 11.
     """
-    latitude, longitude = (float(each) for each in corner)
+    place = numbers_in("corner must be a latitude and a longitude", corner)
+    if place.shape != (2,):
+        raise InvalidValue(f"corner must be a latitude and a longitude, got shape {place.shape}")
+    latitude, longitude = place.tolist()
     north = 500.0 / 111_195.0
     east = north / float(np.cos(np.radians(latitude)))
 

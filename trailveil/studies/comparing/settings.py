@@ -18,11 +18,12 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput, check_kind
 from trailveil.files.source import SMALL, load, named
 from trailveil.studies.comparing.fingerprint import fingerprint
 from trailveil.studies.comparing.tables import ATTACKS, DATA, MECHANISMS, METRICS, SLOW
@@ -77,29 +78,58 @@ class Settings:
 
         added: functions besides those of the tables.
         """
+        check_kind(kind, added or {}, Mapping, "functions by name")
+        for name, own in (added or {}).items():
+            if not callable(own):
+                raise InvalidValue(f"{name} must be a function, got {type(own).__name__}")
+            if name in _TABLES[kind][1]:
+                raise InvalidValue(
+                    f"{kind} of your own must have names of their own, got {name!r}: rename it"
+                )
         known = {**_TABLES[kind][1], **(added or {})}
         names = dict.fromkeys([*getattr(self, kind), *(added or {})])
         return tuple(self._entrant(kind, name, known) for name in names)
 
     def _entrant(self, kind: str, name: str, known: Mapping[str, Callable[..., Any]]) -> Entrant:
         stated = dict(self.parameters.get((kind, name), {}))
-        function = known.get(stated.pop("kind", name))
+        function = known.get(str(stated.pop("kind", name)))
         if function is None:
             raise InvalidValue(
                 f"{kind} must be of {', '.join(known)}, got {name!r}: state its kind in "
                 f"[{_TABLES[kind][0]}.{name}], or choose another"
             )
-        takes = [
-            parameter.name
+        takes = {
+            parameter.name: parameter
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        ]
+        }
         wrong = [parameter for parameter in stated if parameter not in takes]
         if wrong:
             raise InvalidValue(
                 f"parameters of {name} must be of {', '.join(takes) or 'none'}, got {wrong[0]!r}"
             )
+        for parameter in takes.values():
+            if parameter.name in stated:
+                _check_parameter(name, parameter, stated[parameter.name])
+            elif parameter.default is inspect.Parameter.empty:
+                raise InvalidValue(
+                    f"{name} must have {parameter.name}, got none: state it in "
+                    f"[{_TABLES[kind][0]}.{name}]"
+                )
         return Entrant(name, function, tuple(sorted(stated.items())))
+
+
+def _check_parameter(name: str, parameter: inspect.Parameter, value: Any) -> None:
+    """Raise InvalidValue for a value of another kind than a function says it takes."""
+    kinds: dict[type, tuple[type, str]] = {
+        int: (Integral, "a whole number"),
+        float: (Real, "a number"),
+        str: (str, "text"),
+    }
+    if parameter.annotation in kinds:
+        kind, what = kinds[parameter.annotation]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InvalidValue(f"{parameter.name} of {name} must be {what}, got {value!r:.60}")
 
 
 def read_settings(path: str | PathLike[str]) -> Settings:
@@ -166,7 +196,9 @@ def _parameters(
             yield (
                 (kind, name),
                 {
-                    key: str(beside / value) if key in _PATHS and kind == "data" else value
+                    key: str(beside / value)
+                    if key in _PATHS and kind == "data" and isinstance(value, str)
+                    else value
                     for key, value in values.items()
                 },
             )

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from numpy.typing import ArrayLike
 
+from trailveil.errors import check_kind
 from trailveil.files.source import LARGEST, load, named
 from trailveil.traces.fields import check_fields
 from trailveil.traces.formats.collect import MOST_POINTS
@@ -44,6 +45,7 @@ def read(
 
 def size_of(most: int) -> int:
     """How many bytes a file of so many fixes may have at most."""
+    check_kind("most", most, int)
     return max(LARGEST, _BYTES * most)
 
 

@@ -46,6 +46,8 @@ _ELSE: Final = {
     *("year", "week", "altitude", "elevation", "speed", "heading", "course", "bearing", "signal"),
     *("heartrate", "cadence", "power", "temperature", "segment"),
 }
+TABLE: Final = "the table"
+"""Where fixes are from that stand in memory, in what is said of them."""
 _MOST_VALUES, _MOST_COLUMNS = 1000, 40
 _TRACK = 3  # fixes, at least
 _FEW, _FAR = 4, 1000.0  # changes that may be chance, unless they are so many metres
@@ -93,13 +95,13 @@ class People:
         """
         if self._count != len(times):
             return
+        how = "trace, the column" if where == TABLE else "trailveil batch --trace-column"
         for column in self._columns.values():
             if column.open and (several := column.several(times, positions)):
                 raise UnreadableInput(
                     "a recording must be of one person and one device, got several (the column "
                     f"{shown(column.name)} tells {several} apart): {where}; release each with "
-                    f"trailveil batch --trace-column {shown(column.name)}, or leave the column "
-                    "out if all are of one"
+                    f"{how} {shown(column.name)}, or leave the column out if all are of one"
                 )
 
     def _of(self, name: object) -> "_Column | None":
