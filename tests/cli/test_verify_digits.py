@@ -74,3 +74,24 @@ def test_what_was_released_with_six_decimals_still_holds(suffix: str, tmp_path: 
     with files[-1].open("wb") as stream:
         write(trace, stream, suffix, grid=microdegrees(trace.positions))
     run("verify", *files)
+
+
+EMPTY = {
+    ".gpx": ("</trkseg>", "</trkseg><trkseg/>"),
+    ".kml": ("</gx:Track>", "</gx:Track><gx:Track/>"),
+    ".tcx": ("</Track>", "</Track><Track/>"),
+    ".geojson": ('"features":[', '"features":[ '),
+    ".csv": (",", ", "),
+    ".tsv": ("\n", " \n"),
+}
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_empty_parts_and_white_space(suffix: str, tmp_path: Path) -> None:
+    files = release(tmp_path, suffix, of_decimals(6))
+    text = files[-1].read_text()
+    for changed in (text + " \t\n", "\n" + text, text.replace(*EMPTY[suffix], 1)):
+        assert changed != text
+        files[-1].write_text(changed)
+        run("verify", *files, status=1)
+        run("audit", *files[1:], *STAY, status=1)

@@ -41,6 +41,7 @@ _ELSEWHERE: Final[Place] = ("further places",)
 _MOST_WRITTEN = 1_000_000  # tokens of what is written that are known
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
 _HALF = 0.50001  # of a step, with room for rounding
+_BINARY = frozenset({"GeoParquet", "KMZ"})  # which have no white space
 _FINEST = 6  # decimals of the public grid
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
 
@@ -85,7 +86,7 @@ def contents(
         take(released.data, released.where, first)
         leaks = first.findings(len(fixes))
         if not first.beyond:
-            return leaks
+            return leaks if leaks or keep else _between(released, fixes)
     known = Tokens()
     taker_of(original.format)(original.data, original.where, known)
     judge = _Judge(layout, allowed, known, *coordinates)
@@ -144,12 +145,28 @@ def _as_written(
             trace = Trace(
                 *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
                 types=fixes.types if typed else (),
+                timed=not np.isnat(fixes.times).all(),
             )
             grid = places if exact else None
             write(trace, stream, released.format.suffixes[0], grid=grid)
         except TrailveilError:
             return
         yield stream.getvalue()
+
+
+def _between(released: File, fixes: Recording) -> tuple[Leak, ...]:
+    """White space and empty parts of a file of text, without fields, that is not written so."""
+    if released.format.name in _BINARY:
+        return ()
+    for content in _as_written(released, fixes, (), typed=False):
+        if content == released.data or _frame(content) == _frame(released.data):
+            return ()
+    return (Leak(LeakKind.FIELD, "between fields", 1),)
+
+
+def _frame(data: bytes) -> bytes:
+    """What stands around numbers, which older versions wrote with other decimals."""
+    return re.sub(rb"[-+.e\d]*\d", b"0", data)
 
 
 class _Written:
