@@ -206,6 +206,20 @@ def test_delta_by_quadrature(mu: float, epsilon: float) -> None:
     assert Guarantee(mu).delta(epsilon) == pytest.approx(delta, rel=1e-6, abs=1e-14)
 
 
+@pytest.mark.parametrize("mu", [1e-12, 1e-8, 1e-4, 0.01, 0.49, 0.51, 2.0, 9.0, 40.0])
+def test_delta_and_advantage_to_every_digit(mu: float) -> None:
+    """Both are differences of two numbers that are nearly one where mu is small."""
+
+    def delta(epsilon: float) -> float:
+        m, e = MP.mpf(mu), MP.mpf(epsilon)
+        return float(MP.ncdf(m / 2 - e / m) - MP.exp(e) * MP.ncdf(-m / 2 - e / m))
+
+    assert Guarantee(mu).advantage == pytest.approx(delta(0.0), rel=1e-14, abs=0)
+    for epsilon in (0.0, 1e-3 * mu, 0.1 * mu, mu, 5 * mu):
+        assert Guarantee(mu).delta(epsilon) == pytest.approx(delta(epsilon), rel=1e-13, abs=0)
+    assert Guarantee(mu).delta(1e300) == 0.0
+
+
 def test_odds_and_advantage_by_simulation() -> None:
     # 400,000 draws of the log-likelihood ratio. The tolerance is 4.5 standard deviations of a
     # binomial share: a false alarm once in 150,000 for each of the four.

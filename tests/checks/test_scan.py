@@ -235,7 +235,7 @@ def test_numbers_in_place_of_segments_are_found() -> None:
 
 def test_coordinates_below_the_grid_are_found() -> None:
     data = released(".csv").replace(f"{MOVED[5, 0] / 1e6:.6f}".encode(), b"46.12345678")
-    assert kinds(scanned(data, ".csv")) == {LeakKind.FINE}
+    assert kinds(scanned(data, ".csv")) == {LeakKind.FINE, LeakKind.DIGITS}
 
 
 @pytest.mark.parametrize("text", ["2024-05-01T09:30:00+02:00", "1714548600", "2024-05-01 07:30:00"])

@@ -375,6 +375,7 @@ def test_a_wrong_original(folder: Path, tmp_path: Path) -> None:
     [
         (b"no JSON", "must be JSON"),
         (b"[" * 100_000, "must be JSON"),
+        (b'{"private": true, "secrets": [{"e": 0.9, "e": 0.1}]}', "must stand once"),
         (b"[]", "must be the private one"),
         (b'{"private": false}', "must be the private one"),
     ],

@@ -1,11 +1,14 @@
 """Closed forms: the paper's structure, against all noise of that structure and of any."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.designer.closed_form import exact_block, exact_block_noise, least_possible_loss
+from trailveil.designer.designer import design
 from trailveil.designer.paper import sdp_a
 from trailveil.errors import InvalidValue
 from trailveil.gp.kernels import RBF, White
@@ -23,6 +26,12 @@ def prior(scale: float) -> Prior:
 
 def largest(of: Prior, index: int, mechanism: Mechanism) -> float:
     return loss_matrix(of, Secret.at(float(index), recorded=True), mechanism).largest
+
+
+@pytest.mark.parametrize("target", [{"budget": 15.0}, {"bounds": [0.8]}])
+def test_noise_is_on_no_fix_where_a_secret_is_at_none(target: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match="must be at a point of the prior"):
+        design(prior(2.0), [Secret.at(3.3)], mechanism="concentrated", **target)
 
 
 @given(*PROBLEM, st.integers(0, 2**32 - 1))

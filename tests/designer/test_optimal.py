@@ -30,7 +30,16 @@ from trailveil.designer.problem import least_noise_problem
 from trailveil.designer.requirements import Demand, posed
 from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
+from trailveil.gp.kernels import (
+    RBF,
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern12,
+    Matern32,
+    Periodic,
+    White,
+)
 from trailveil.privacy.adversary import PLAIN, Adversary, exposure
 from trailveil.privacy.loss import losses
 from trailveil.privacy.mechanism import no_noise
@@ -202,6 +211,22 @@ def test_a_smooth_prior_and_a_place_that_may_be_known() -> None:
     assert (mechanism.noise_trace / 600) ** 0.5 == pytest.approx(84.81, abs=0.1)
     assert certificate.outcomes[0].effective <= 1e-5
     assert certificate.proved
+
+
+@pytest.mark.slow
+def test_every_budget_has_its_least_loss_against_a_known_point(sweep: Sweep) -> None:
+    """Between the first budget and the last, steps to the next centre can be some hundred."""
+    kernels: list[Kernel] = [RBF(6.1), Matern12(6.1), Matern32(6.1)]
+    cases = [(kernel, budget) for budget in (15.0, 500.0, 50.0, 0.1) for kernel in kernels]
+    adversaries = (PLAIN, Adversary.knows_point(5.0))
+    for kernel, budget in sweep(cases):
+        prior = Prior(kernel + White(0.1), np.arange(30.0))
+        mechanism, certificate = design(
+            prior, [Secret.at(15.0)], budget=budget, adversaries=adversaries
+        )
+        assert mechanism.noise_trace == pytest.approx(budget)
+        assert certificate.gap is not None
+        assert certificate.gap < 1e-5
 
 
 def test_a_stay_goes_with_other_secrets() -> None:

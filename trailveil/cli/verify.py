@@ -11,8 +11,8 @@ from trailveil.checks.everywhere import promised as promised_everywhere
 from trailveil.checks.verifying import beyond_fixes, compared
 from trailveil.cli.options import naive_zone, timing
 from trailveil.cli.parameters import most_option
-from trailveil.errors import Refused, UnreadableInput
-from trailveil.files.source import load, named
+from trailveil.errors import InvalidValue, Refused, UnreadableInput
+from trailveil.files.source import load, named, once
 from trailveil.privacy.promises import UNCHECKED, Check, promises
 from trailveil.traces.fields import ALL
 from trailveil.traces.formats import read, size_of
@@ -75,7 +75,9 @@ def verify(report: Path, original: Path | None, released: Path | None, **options
 def _report(path: Path) -> dict[str, Any]:
     """A private report. Raises UnreadableInput for no JSON, Refused for another object."""
     try:
-        report = json.loads(load(path, _LARGEST))
+        report = json.loads(load(path, _LARGEST), object_pairs_hook=once)
+    except InvalidValue as error:
+        raise UnreadableInput(f"{error}: {named(path)}; name what protect wrote") from None
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(
             f"the report must be JSON, got none: {named(path)}; name the file that "

@@ -354,6 +354,8 @@ def uniform(prior: Prior, trace: float) -> Mechanism:
 
 def concentrated(prior: Prior, indices: NDArray[np.intp], trace: float) -> Mechanism:
     """Independent noise of one variance on the given fixes alone, trace(Gamma) = `trace`."""
+    if not indices.size:
+        raise InvalidValue("a secret must be at a point of the prior, got none: move it to one")
     factor = np.zeros((prior.times.size, indices.size))
     factor[indices, np.arange(indices.size)] = np.sqrt(
         positive(trace, "the noise budget") / indices.size

@@ -33,8 +33,9 @@ from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray, cholesky_factor, cholesky_solve, triangular_solve
 
 # The barrier grows by this factor once half the squared Newton decrement is below the second; where
-# it ends, weights are read off, which asks for the third.
-_GROWTH, _CENTRED, _EXACTLY = 50.0, 0.1, 1e-6
+# it ends, weights are read off, which asks for the third. Where steps do not settle it grows by the
+# root of the factor, down to the last: along a curved constraint a centre may be many steps away.
+_GROWTH, _CENTRED, _EXACTLY, _SLOWEST = 50.0, 0.1, 1e-6, 1.5
 _MOST_STEPS, _SUFFICIENT, _SHORTEST = 100, 0.1, 1e-6
 
 
@@ -140,19 +141,26 @@ def minimise(
     relative to what is reached.
     Raises NumericalError where the start is not feasible or the steps do not settle.
     """
-    noise, eye = start, np.eye(start.shape[0])
+    noise, eye, growth = start, np.eye(start.shape[0]), _GROWTH
     t = problem.rows / (begin * problem.objective(noise, z))
     while True:
         last = problem.rows / t <= gap * max(problem.objective(noise, z), least)
         basis = cholesky_factor(noise)
         here = problem.on(basis)
-        scaled, z = _centre(here, (eye, z), t, _EXACTLY if last else _CENTRED)
+        try:
+            scaled, z = _centre(here, (eye, z), t, _EXACTLY if last else _CENTRED)
+        except NumericalError:
+            growth **= 0.5
+            if growth < _SLOWEST:
+                raise
+            t /= growth
+            continue
         noise = basis @ scaled @ basis.T
         if last:
             point = _evaluate(here, scaled, z)
             weights = tuple(inverse / t for inverse in point.inverses)
             return Interior(noise, z, weights, 1.0 / (t * point.linear))
-        t *= _GROWTH
+        t *= growth
 
 
 def feasible(problem: Reduced, noise: FloatArray, z: FloatArray) -> bool:
@@ -249,7 +257,7 @@ def _centre(
         if moved is None:
             return noise, z
         noise, z, point = moved
-    raise NumericalError("the design must settle, got Newton steps that do not; loosen a target")
+    raise NumericalError("a design must settle, got one that does not; state another target")
 
 
 def _line_search(
@@ -310,12 +318,8 @@ def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
         forms.append(np.hstack([_products(products), _outer(scaled, c.by)]))
         curved += 2 * c.by.T @ (floor * (scaled @ scaled.T)) @ c.by
     rows, columns, weights = triangle(size)
-    shares = np.hstack(
-        [
-            np.outer(problem.linear.by_trace, 2 * weights * problem.metric[rows, columns]),
-            problem.linear.by,
-        ]
-    )
+    metric = 2 * weights * problem.metric[rows, columns]
+    shares = np.hstack([np.outer(problem.linear.by_trace, metric), problem.linear.by])
     flat = np.concatenate([*forms, shares / point.linear[:, None]])
     hessian = np.zeros((flat.shape[1], flat.shape[1]))
     pairs = [(inverse_noise, inverse_noise)]
@@ -344,9 +348,7 @@ def _products(vectors: FloatArray) -> FloatArray:
 def _outer(scaled: FloatArray, by: FloatArray) -> FloatArray:
     """Rows that map dz to the entries of R^T dC R, less its sign: told = C R (k, k), by (k, q)."""
     outer = scaled[:, :, None] * scaled[:, None, :]
-    return np.asarray(
-        np.tensordot(outer, by, axes=(0, 0)).reshape(scaled.shape[1] ** 2, by.shape[1])
-    )
+    return np.tensordot(outer, by, axes=(0, 0)).reshape(scaled.shape[1] ** 2, by.shape[1])
 
 
 def _newton(slopes: _Slopes, size: int) -> tuple[tuple[FloatArray, FloatArray], float]:

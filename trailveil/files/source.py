@@ -4,9 +4,9 @@ import os
 import stat
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from trailveil.errors import UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput
 
 LARGEST = 2_000_000_000
 """Bytes of a recording that are read at most where nothing else is said."""
@@ -42,6 +42,17 @@ def load(path: str | PathLike[str], largest: int = LARGEST) -> bytes:
     if not data:
         raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
     return data
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, the `object_pairs_hook` of what comes from outside.
+
+    Where a key stands twice, programs differ in which they take. Raises InvalidValue.
+    """
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise InvalidValue("each key must stand once in its object, got one twice")
+    return entries
 
 
 def in_words(size: int) -> str:

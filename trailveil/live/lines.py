@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.files.source import once
 from trailveil.traces.formats import delimited, nmea, owntracks
 from trailveil.traces.formats.grid import degrees
 from trailveil.traces.formats.moments import format_moments
@@ -150,7 +151,7 @@ class Lines:
     def _owntracks(self, text: bytes) -> Fix | None:
         message: dict[str, Any] = {}
         with contextlib.suppress(ValueError, RecursionError):
-            message = json.loads(text)
+            message = json.loads(text, object_pairs_hook=once)
             # gpsd says what it is in messages of a class, before its sentences.
             if message.get("_type", message.get("class", "location")) != "location":
                 return None

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from trailveil.designer.cancelling import Cancelled, cancelled_unless
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
+from trailveil.files.source import once
 from trailveil.page.opened import asked_in, drawn
 from trailveil.page.planner import Planner, on_the_page
 
@@ -236,7 +237,7 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type") != "application/json":
         raise wrong
     try:
-        body = json.loads(await _content(request, LARGEST_BODY))
+        body = json.loads(await _content(request, LARGEST_BODY), object_pairs_hook=once)
     except (ValueError, RecursionError):
         raise wrong from None
     if not isinstance(body, dict):

@@ -19,6 +19,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Final
 
 from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.files.source import once
 from trailveil.gp.kernels import (
     RBF,
     Constant,
@@ -171,7 +172,7 @@ def to_json(spec: PriorSpec) -> str:
 def from_json(text: str, where: str) -> PriorSpec:
     """The prior that a text states, called `where`. Raises UnreadableInput for anything else."""
     try:
-        content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
+        content = json.loads(text, parse_constant=_no_number, object_pairs_hook=once)
         return _spec(content, where)
     except InvalidValue as error:
         raise UnreadableInput(f"{error}: {where}") from None
@@ -283,11 +284,3 @@ def _count(value: Any, name: str) -> int:
 
 def _no_number(text: str) -> float:
     raise InvalidValue(f"numbers must be finite, got {text}")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key stands in it twice."""
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        raise InvalidValue("each key must stand once in its object, got one twice")
-    return entries

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.scan.contents import File, contents, on_grid
+from trailveil.checks.scan.contents import File, contents, finer, on_grid
 from trailveil.checks.scan.known import Coordinates
 from trailveil.checks.scan.matching import Leak, LeakKind, Moved, Scan, in_order
 from trailveil.checks.scan.positions import compare
@@ -70,6 +70,8 @@ def scan(
     moved = compare(trace, protected, on_grid(fixes, second.format.step), places)
     accepted = set() if chosen is None or chosen.returns else {LeakKind.RETURN}
     held = further(first, second, trace.positions, protected, fixes, keep)
+    if LeakKind.FINE in {leak.kind for leak in moved.findings}:  # which are told there
+        held = tuple(leak for leak in held if leak.kind is not LeakKind.FINE)
     return Scan(
         (*(leak for leak in moved.findings if leak.kind not in accepted), *held),
         (*moved.notes, *_told_by_fields(fixes), *_names(original[0], released[0])),
@@ -110,7 +112,8 @@ def further(
     reader finds in the release. Raises UnreadableInput as readers do.
     """
     known = Coordinates(positions[protected]), Coordinates(positions)
-    return contents(original, released, known, fixes, keep)
+    held = contents(original, released, known, fixes, keep)
+    return (*finer(released, fixes, positions), *held)
 
 
 def _file(name: str, data: bytes) -> File:

@@ -29,6 +29,7 @@ from trailveil.checks.scan.known import Coordinates, Number, Tokens, numbers
 from trailveil.checks.scan.matching import Leak, LeakKind
 from trailveil.checks.scan.tokens import NAME, VALUE, Place
 from trailveil.errors import TrailveilError
+from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.fields import TYPE
 from trailveil.traces.formats import write
 from trailveil.traces.formats.table import Format
@@ -40,6 +41,8 @@ _ELSEWHERE: Final[Place] = ("further places",)
 _MOST_WRITTEN = 1_000_000  # tokens of what is written that are known
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
 _HALF = 0.50001  # of a step, with room for rounding
+_BINARY = frozenset({"GeoParquet", "KMZ"})  # which have no white space
+_FINEST = 6  # decimals of the public grid
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
 
 
@@ -83,7 +86,7 @@ def contents(
         take(released.data, released.where, first)
         leaks = first.findings(len(fixes))
         if not first.beyond:
-            return leaks
+            return leaks if leaks or keep else _between(released, fixes)
     known = Tokens()
     taker_of(original.format)(original.data, original.where, known)
     judge = _Judge(layout, allowed, known, *coordinates)
@@ -105,6 +108,25 @@ def on_grid(released: Recording, step: float) -> Recording:
     return replace(released, positions=np.where(near, grid, released.positions))
 
 
+def finer(released: File, fixes: Recording, positions: FloatArray) -> tuple[Leak, ...]:
+    """Coordinates of fixes that are neither on the public grid nor any that was recorded.
+
+    positions: (n, 2) degrees, of the recorded fixes.
+    """
+    off, half = np.zeros(len(fixes), dtype=np.bool_), _HALF * released.format.step
+    for given, recorded in zip(
+        on_grid(fixes, released.format.step).positions.T, positions.T, strict=True
+    ):
+        known = np.sort(recorded)
+        after = np.searchsorted(known, given)
+        beside = [known[np.clip(after - step, 0, known.size - 1)] for step in (0, 1)]
+        with np.errstate(invalid="ignore"):
+            away = np.min(np.abs(beside - given), axis=0)
+            off |= (np.round(given * MICRO) / MICRO != given) & (away > half)
+    count = int(off.sum())
+    return (Leak(LeakKind.FINE, "positions of fixes", count),) if count else ()
+
+
 def _as_written(
     released: File, fixes: Recording, allowed: Collection[str], *, typed: bool
 ) -> Iterator[bytes]:
@@ -123,12 +145,28 @@ def _as_written(
             trace = Trace(
                 *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
                 types=fixes.types if typed else (),
+                timed=not np.isnat(fixes.times).all(),
             )
             grid = places if exact else None
             write(trace, stream, released.format.suffixes[0], grid=grid)
         except TrailveilError:
             return
         yield stream.getvalue()
+
+
+def _between(released: File, fixes: Recording) -> tuple[Leak, ...]:
+    """White space and empty parts of a file of text, without fields, that is not written so."""
+    if released.format.name in _BINARY:
+        return ()
+    for content in _as_written(released, fixes, (), typed=False):
+        if content == released.data or _frame(content) == _frame(released.data):
+            return ()
+    return (Leak(LeakKind.FIELD, "between fields", 1),)
+
+
+def _frame(data: bytes) -> bytes:
+    """What stands around numbers, which older versions wrote with other decimals."""
+    return re.sub(rb"[-+.e\d]*\d", b"0", data)
 
 
 class _Written:
@@ -169,7 +207,8 @@ class _Slots:
         self.beyond = False
         self._counts: Counter[Role] = Counter()
         self._latest: dict[Place, int] = {}
-        self._stray = 0
+        self._stray = self._longer = 0
+        self._decimals: Counter[int] = Counter()
 
     def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
         """A token of the release."""
@@ -178,8 +217,18 @@ class _Slots:
             self.beyond = True
         elif part == VALUE and isinstance(rule, Role):
             self._counts[rule] += count
+            if rule in _COORDINATES:
+                self._digits(text, count)
             if rule is Role.NUMBER_OF:
                 self._number(place, int(text), count)
+
+    def _digits(self, text: str, count: int) -> None:
+        """Exact degrees have the fewest digits that tell them, others all as many decimals."""
+        value, decimals = float(text), len(text.partition(".")[2])
+        grid = decimals <= _FINEST and text == f"{value:.{decimals}f}"
+        self._decimals[decimals if grid else -1] += count
+        if text not in {repr(value), np.format_float_positional(value, trim="0")}:
+            self._longer += count
 
     def _number(self, place: Place, number: int, count: int) -> None:
         """Segments and tracks are numbered as they come: anything else is some other number."""
@@ -192,7 +241,13 @@ class _Slots:
         """Coordinates and times that are of none of so many fixes, and numbers out of order."""
         roles = (*_COORDINATES, Role.TIME) if self._counts[Role.TIME] else _COORDINATES
         stray = self._stray + sum(abs(self._counts[role] - fixes) for role in roles)
-        return (Leak(LeakKind.STRAY, "where fixes stand", stray),) if stray else ()
+        even = max((n for decimals, n in self._decimals.items() if decimals >= 0), default=0)
+        odd = min(self._longer, self._decimals.total() - even)
+        found = (
+            Leak(LeakKind.STRAY, "where fixes stand", stray),
+            Leak(LeakKind.DIGITS, "positions of fixes", odd),
+        )
+        return tuple(leak for leak in found if leak.count)
 
 
 class _Judge:

@@ -31,6 +31,7 @@ class LeakKind(StrEnum):
     FIELD = "what no release has: a field, a name, a comment"
     STRAY = "positions, times or segment numbers that belong to no fix"
     FINE = "coordinates finer than the public grid of 1e-6 degree"
+    DIGITS = "coordinates in digits that no release has"
     UNCOMPARED = "fixes at times that the original does not have"
 
 

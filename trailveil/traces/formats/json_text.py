@@ -12,14 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from trailveil.errors import UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.files.source import once
 from trailveil.traces.formats.json_pieces import LARGEST, pieces
 
 _MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0")
-
-
-class _Twice(Exception):
-    """A key comes twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,8 @@ def parsed(data: bytes, where: str) -> Any:
     try:
         if len(data) > LARGEST:
             return _large(data, where)
-        return json.loads(data, object_pairs_hook=_once)
-    except _Twice:
+        return json.loads(data, object_pairs_hook=once)
+    except InvalidValue:
         raise UnreadableInput(
             f"JSON must have each key once in an object, got one twice: {where}; export the "
             "recording again"
@@ -107,7 +104,7 @@ def _large(data: bytes, where: str) -> Any:
     for piece in pieces(data, _DECODER, where):
         if piece.index is None or piece.index == 0:
             if piece.key in members:
-                raise _Twice
+                raise InvalidValue("a key comes twice")
             members[piece.key] = (
                 piece.value if piece.index is None else Items(data, where, piece.key, 0, 0)
             )
@@ -118,11 +115,4 @@ def _large(data: bytes, where: str) -> Any:
     return members.get(None, members)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise _Twice
-    return members
-
-
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_once)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=once)

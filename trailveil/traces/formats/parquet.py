@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import Unavailable, UnreadableInput, installing
+from trailveil.files.source import once
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats.collect import MOST_POINTS, number, too_many
 from trailveil.traces.formats.columns import (
@@ -189,7 +190,7 @@ def _geometry(file: Any, where: str) -> str | None:
     if stated is None:
         return None
     try:
-        geo = _object(json.loads(stated))
+        geo = _object(json.loads(stated, object_pairs_hook=once))
     except RecursionError:
         raise ValueError from None
     name = str(geo["primary_column"])
