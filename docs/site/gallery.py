@@ -34,7 +34,7 @@ def picture(name: str) -> bytes:
     """
     program = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8") + _SAVE
     with tempfile.TemporaryDirectory() as home:
-        homes = {"HOME": home, "XDG_DATA_HOME": home, "MPLCONFIGDIR": home}
+        homes = {"HOME": home, "XDG_DATA_HOME": home, "XDG_STATE_HOME": home, "MPLCONFIGDIR": home}
         root = {"PYTHONPATH": str(EXAMPLES.parents[1]), "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(  # noqa: S603 - our own examples
             [sys.executable, "-c", program],
