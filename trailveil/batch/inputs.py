@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from trailveil.batch.tables import TABLES, TableRows, traces_of
+from trailveil.batch.tables import TableRows, traces_of
 from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
 from trailveil.files.output import check_not_state
 from trailveil.files.source import named
 from trailveil.ledger.identity import subject_named
-from trailveil.traces.formats.table import FORMATS, default_output, format_to_write
+from trailveil.traces.formats.table import FORMATS, TABLES, default_output, format_to_write
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")

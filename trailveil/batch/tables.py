@@ -24,10 +24,8 @@ from trailveil.traces.formats.delimited import Header, header_of, rows_in
 from trailveil.traces.formats.delimited import read as read_text
 from trailveil.traces.formats.parquet import needed, opened_file
 from trailveil.traces.formats.parquet import read as read_parquet
+from trailveil.traces.formats.table import TABLES
 from trailveil.traces.trace import Recording
-
-TABLES = {".parquet": True, ".geoparquet": True, ".csv": False, ".tsv": False}
-"""Suffixes of tables, and whether they are Parquet."""
 
 _HEAD = 8192
 # Row groups, or stretches of lines, that a trace may be spread over on average.
@@ -70,10 +68,8 @@ def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tup
 
 
 def column_of_people(path: Path) -> str:
-    """The column of a table by which a batch knows whose its traces are; "" for none."""
-    if (is_parquet := TABLES.get(path.suffix.lower())) is None:
-        return ""
-    if is_parquet:
+    """The column of a table (TABLES) by which a batch knows whose traces are; "" for none."""
+    if TABLES[path.suffix.lower()]:
         with opened_file(path, named(path)) as file:
             names = file.schema_arrow.names
     else:

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from trailveil.batch.tables import column_of_people
 from trailveil.cli.options import (
     check_keep,
     counting,
@@ -50,7 +49,7 @@ from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import text
 from trailveil.traces.cleaning import Cleaning
-from trailveil.traces.formats.table import check_writable
+from trailveil.traces.formats.table import TABLES, check_writable
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.stated_times import zone_of
@@ -250,7 +249,7 @@ def _say(
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
-    if not was_given("subject") and (column := column_of_people(source)):
+    if not was_given("subject") and (column := _column_of_people(source)):
         click.echo(
             f"Counted for {options['subject']!r}, whatever the column {file_named(column)} says, "
             "by which a batch counts: state --subject in both.",
@@ -312,6 +311,15 @@ def _private(
 
 def _cache(ledger: Ledger) -> DesignCache:
     return DesignCache.of(ledger.folder, ledger.key)
+
+
+def _column_of_people(source: Path) -> str:
+    """The column of a table by which a batch knows whose its traces are; "" for none."""
+    if source.suffix.lower() not in TABLES:
+        return ""
+    from trailveil.batch.tables import column_of_people
+
+    return column_of_people(source)
 
 
 def files_read(source: Path, options: dict[str, Any]) -> list[Path]:

@@ -252,6 +252,14 @@ FORMATS: tuple[Format, ...] = (
     ),
 )
 
+TABLES = {
+    suffix: row.structure == "parquet"
+    for row in FORMATS
+    if row.structure in ("table", "parquet")
+    for suffix in row.suffixes
+}
+"""Whether a table is Parquet, by its suffix; others have none."""
+
 
 def format_of(path: str | PathLike[str], data: bytes) -> Format:
     """The format of a file: that of its suffix, unless its content looks like another.
