@@ -156,13 +156,16 @@ def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_
 def test_a_visit_of_a_place_with_a_name_is_protected(how: tuple[str, ...], tmp_path: Path) -> None:
     """The audit that protect names as the next step passes, where nothing else is protected."""
     trace = ride(120, 20.0, still=(0, 9))
-    source, output = written(tmp_path / "ride.gpx", trace), tmp_path / "shared.gpx"
+    folder = tmp_path / ("a folder of which the name is long" * 3)
+    folder.mkdir()
+    source, output = written(folder / "ride.gpx", trace), folder / "shared.gpx"
     refused = run("audit", source, source, "--no-ends")
     assert "something must be protected" in str(refused.exception)
     near = "48.137,11.575,150"
     run("place", "add", "home", "--near", near, "--adversary", "plain", status=0)
     shown = run("protect", source, "--no-ends", *how, "-o", output, status=0).stdout
-    assert f"{output} --no-ends looks for" in " ".join(shown.split())
+    # Whole, and as a shell takes it.
+    assert f"audit '{source}' '{output}' --no-ends looks for" in " ".join(shown.split())
     passed = json.loads(run("audit", source, output, "--no-ends", "--json", status=0).stdout)
     assert passed["fixes"]["protected"] >= 10
     assert tv.audit(source, output, ends=False).clean

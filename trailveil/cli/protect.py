@@ -28,6 +28,7 @@ from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
 from trailveil.files.output import Put
 from trailveil.files.source import named as file_named
+from trailveil.files.source import quoted
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.commit import (
     AnyPlan,
@@ -165,7 +166,7 @@ def _planned(
 
 def _audit(output: Path, options: dict[str, Any]) -> str:
     """The command that looks for leaks in the release. It repeats no place that was stated."""
-    words = [f"trailveil audit {file_named(options['source'])} {file_named(output)}"]
+    words = [f"trailveil audit {quoted(options['source'])} {quoted(output)}"]
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options[name]]
     words += [f"--at {shlex.quote(time)}" for time in options["at"]]
     words += [f"--between {shlex.join(both)}" for both in options["between"]]

@@ -1,6 +1,7 @@
 """The bytes of a file that somebody named: bounded, and every failure is one clear line."""
 
 import os
+import shlex
 import stat
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,12 @@ def named(path: str | PathLike[str]) -> str:
     """A path as it may stand in a message: one line, and its end where it is long."""
     text = "".join(c if c.isprintable() else "?" for c in os.fspath(path))
     return text if len(text) <= _NAME_LENGTH else "..." + text[3 - _NAME_LENGTH :]
+
+
+def quoted(path: str | PathLike[str]) -> str:
+    """A path as a command takes it, whole; as `named` where it cannot stand in a line."""
+    text = os.fspath(path)
+    return shlex.quote(text) if text.isprintable() else named(text)
 
 
 def load(path: str | PathLike[str], largest: int = LARGEST) -> bytes:
