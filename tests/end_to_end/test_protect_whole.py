@@ -200,7 +200,7 @@ BAD_OPTIONS: list[tuple[int, tuple[str, ...]]] = [
     (2, ("--adversary", "nobody")),
     (1, ("--withhold", "99999")),
     (2, ("--mechanism", "withhold")),
-    (1, ("--at", "start+10m")),
+    (1, ("--at", "start+10m", "--radius", "300")),
     (1, ("--prior", "swim", "--mechanism", "noise")),
     (2, ("--prior", "walk")),
     (2, ("--radius", "0")),

@@ -201,7 +201,7 @@ def test_what_makes_no_sense_is_refused(
 
 
 def test_a_fix_is_released_once_in_a_release() -> None:
-    with pytest.raises(InvalidValue, match="each fix once"):
+    with pytest.raises(InvalidValue, match="strictly increasing"):
         Release(Mechanism(np.zeros(2), np.zeros((2, 0)), 1.0))
 
 

@@ -144,7 +144,7 @@ def test_two_stays_near_each_other_are_not_told_to_be_added_again() -> None:
 
 
 def test_a_recording_of_one_place_is_not_to_be_published_and_no_other_part_is_advised() -> None:
-    trace = straight(0.05, count=60)  # 89 m
-    for chosen in (Chosen(returns=False), Chosen(("start+10m",), ends=False, returns=False)):
+    trace = straight(0.05, count=28)  # 41 m
+    for chosen in (Chosen(returns=False), Chosen(("start+7m",), ends=False, returns=False)):
         with pytest.raises(Refused, match=r"stays there: do not publish it$"):
             planned(trace, chosen)

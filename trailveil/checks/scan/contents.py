@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -137,15 +138,19 @@ def _as_written(
         for name, values in fixes.fields
         if any(_plain(called) in allowed for called in (name, *KEPT_AS.get(name, ())))
     ]
-    times = fixes.times.astype(np.int64)[order]
+    dated = not np.isnat(fixes.times).all()
+    times = fixes.times.astype(np.int64)[order] if dated else np.arange(len(order))
     # Of noise, places are on the public grid; of a cut, they are as they were recorded.
-    for recording, exact in ((on_grid(fixes, released.format.step), False), (fixes, True)):
+    # Fixes of a file without times were given those of the recording.
+    without = [False] if released.format.untimed and dated else []
+    for timed, exact in product((dated, *without), (False, True)):
+        recording = fixes if exact else on_grid(fixes, released.format.step)
         places, stream = recording.positions[order], io.BytesIO()
         try:
             trace = Trace(
                 *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
                 types=fixes.types if typed else (),
-                timed=not np.isnat(fixes.times).all(),
+                timed=timed,
             )
             grid = places if exact else None
             write(trace, stream, released.format.suffixes[0], grid=grid)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trailveil.errors import UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput
 
 LARGEST: Final = 64 * 2**20
 """Characters of a piece at most: its tree needs up to thirty times their room."""
@@ -117,6 +117,8 @@ class _Text:
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self.at)
+            except InvalidValue:  # a key that stands twice does not once more is decoded
+                raise
             except ValueError:
                 value, end = None, None
             whole = self._next >= len(self._data)
