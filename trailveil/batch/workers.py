@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, Protocol
+from weakref import finalize
 
 from trailveil.batch.working import MOST, Engine, Failed, Outcome, Take, Task, work_all
 from trailveil.errors import Unavailable
@@ -101,12 +102,13 @@ class Processes:
 
     def __init__(self, count: int, kind: Any) -> None:
         self.count, self._kind = count, kind
-        self._pool, self._held = self._new()
+        self._pool, self._end_workers = self._new()
 
-    def _new(self) -> tuple[ProcessPoolExecutor, Connection]:
-        """A pool, and what its workers live as long as."""
+    def _new(self) -> tuple[ProcessPoolExecutor, finalize]:  # type: ignore[type-arg]  # of any pool
+        """A pool, and what ends its workers: once, whichever thread is the first to call it."""
         theirs, ours = self._kind.Pipe(duplex=False)
-        return ProcessPoolExecutor(self.count, self._kind, _begin, (theirs,)), ours
+        pool = ProcessPoolExecutor(self.count, self._kind, _begin, (theirs,))
+        return pool, finalize(pool, ours.close)
 
     def submit(self, tasks: list[Task]) -> Any:
         """Hand out a portion."""
@@ -114,9 +116,9 @@ class Processes:
             future = self._pool.submit(work_all, tasks)
         except BrokenProcessPool:
             self.end()
-            self._pool, self._held = self._new()
+            self._pool, self._end_workers = self._new()
             future = self._pool.submit(work_all, tasks)
-        future.add_done_callback(partial(_end_broken, self._held))
+        future.add_done_callback(partial(_end_broken, self._end_workers))
         return future
 
     def result(self, tasks: list[Task], future: Any) -> Done:
@@ -146,14 +148,14 @@ class Processes:
 
         One that began as another died, the pool waits for and does not end: its pipe does.
         """
-        self._held.close()
+        self._end_workers()
         self._pool.shutdown(cancel_futures=True)
 
 
-def _end_broken(held: Connection, future: Any) -> None:
+def _end_broken(end_workers: Callable[[], object], future: Any) -> None:
     """End the workers of a pool that broke: it waits for all, and keeps its lock meanwhile."""
     if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
-        held.close()
+        end_workers()
 
 
 def alone(workers: Workers, tasks: list[Task]) -> Done:
