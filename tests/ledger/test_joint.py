@@ -89,3 +89,26 @@ def test_what_is_known_long_before_tells_no_more_than_is_counted(how: str, secon
     assert total - bound <= most * (1 + 1e-5) + 1e-6 * bound
     if seconds > 10_000:  # no more is computed than that
         assert total - bound == pytest.approx(most, rel=1e-6)
+
+
+@pytest.mark.parametrize(("minutes", "one_way"), [(15, True), (50, True), (90, False)])
+def test_within_an_hour_a_cut_end_is_a_place_that_may_be_passed(
+    minutes: int, one_way: bool
+) -> None:
+    """Then both its sides are counted at the pace of the middle, as in one recording."""
+    uncertain, cut, gap = float(REQUEST.uncertain), 900.0, 60.0 * minutes
+    end, middle = REQUEST.paces.end, REQUEST.paces.middle
+    kernel = at_speed(DEFAULT_KERNEL, middle.speed)
+    assert isinstance(kernel, Kernel)
+    first = round(gap * NANOSECONDS)
+    mechanism = Mechanism(FIXES + gap, np.zeros((FIXES.size, 0)), released=cut <= FIXES)
+    last = round((FIXES[-1] + gap) * NANOSECONDS)
+    alone = 1 / end.bridged(cut - uncertain)
+    part = ((first, first),)
+    new = NearbyRelease(first, last, mechanism, part, (alone,), uncertain, 0.0)
+    other = NearbyRelease(-NANOSECONDS, 0, None, (), ())
+    row: Any = SimpleNamespace(begin=other.begin, end=other.end, number=1)
+    total = worst_nearby(new, [row], lambda _: other, [kernel], 1.0)
+    passed = sum(1 / middle.bridged(seconds - uncertain) for seconds in (cut, gap))
+    assert (total >= passed) == one_way
+    assert total >= alone + 0.999 / middle.bridged(gap - uncertain)

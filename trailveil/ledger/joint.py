@@ -36,9 +36,9 @@ from trailveil.traces.trace import NANOSECONDS
 
 # What is added without a computation is at most this share of what a part alone tells.
 _LITTLE = 0.05
-# Seconds: of parts of releases this near, what a new one tells is counted; after so long a gap, the
-# way to a place and the way on are two, as after a stay.
-_SAME_DAY, _ONE_WAY = 86_400.0, 180.0
+# Seconds: of parts of releases this near, what a new one tells is counted. With a shorter gap than
+# the second, as long as a cut on both sides takes, a person may have gone on through a place.
+_SAME_DAY, _ONE_WAY = 86_400.0, 3600.0
 # An epsilon from which on a place is as good as told: no more digits are computed.
 _DISCLOSED = 1e3
 # Square metres: of what the ledger keeps of independent noise, no more is counted.
@@ -304,8 +304,8 @@ class _Observed:
         middle = (self.window[0] + self.window[1]) / 2
         before, after = times[times < middle], times[times >= middle]
         self.known = (
-            max(self.known[0], *before.tolist(), -inf),
-            min(self.known[1], *after.tolist(), inf),
+            max(self.known[0], float(before.max(initial=-inf))),
+            min(self.known[1], float(after.min(initial=inf))),
         )
 
     def add(self, mechanism: Mechanism, start: float) -> None:

@@ -149,8 +149,10 @@ def packed(plan: "Plan") -> bytes:
         "proved": np.array([steady_of(plan), reach_of(plan)]),
     }
     if np.any(mechanism.independent_variances):
-        arrays["moved"] = mechanism.independent_variances > 0
-        arrays["independent"] = np.array([np.max(mechanism.independent_variances)])
+        moved = mechanism.independent_variances > 0
+        arrays["moved"] = moved
+        # No row is counted as moved by more than it was.
+        arrays["independent"] = np.array([np.min(mechanism.independent_variances[moved])])
     if plan.designs:
         parts = [stretch.seconds(plan.trace) for stretch in plan.request.stretches]
         uncertain = plan.request.uncertain
